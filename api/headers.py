@@ -16,6 +16,9 @@ HANDLES = (
     "Session",
     "Win",
 )
+# MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY stand for them: small addresses, of which compilers warn where an array
+# is declared.
+WEIGHTS = ("weights", "sourceweights", "destweights")
 EXTENSIONS = ("MPIX_Query_cuda_support", "MPIX_GPU_query_support")
 
 
@@ -23,7 +26,10 @@ def prototypes(functions: list, prefix: str) -> str:
     lines = []
     for function in functions:
         for name, large in function.entries:
-            lines += text.wrap(function.signature(prefix + name, large) + ";", 118)
+            signature = function.signature(prefix + name, large)
+            for weights in WEIGHTS:
+                signature = signature.replace(f"int {weights}[]", f"int* {weights}")
+            lines += text.wrap(signature + ";", 118)
     return "\n".join(lines) + "\n"
 
 

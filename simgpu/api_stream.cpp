@@ -20,6 +20,19 @@ struct Graph {
     int unused = 0;
 };
 
+// A stream under capture for which this one, the legacy stream, would have to wait; null: none.
+Stream* captured_beside(const Stream& stream) {
+    if (&stream != stream.context->legacy) {
+        return nullptr;
+    }
+    for (Stream* other : stream.context->streams) {
+        if (other->blocking() && other->capture == CaptureState::active) {
+            return other;
+        }
+    }
+    return nullptr;
+}
+
 CUresult create(Driver& d, CUstream* handle, unsigned flags, int priority) {
     const Current current = current_context(d);
     SIM_TRY(current.result);
@@ -106,6 +119,11 @@ CUresult cuStreamSynchronize(CUstream handle) {
     SIM_TRY(simgpu::refuse_during_capture(d));
     SIM_STREAM(stream, handle);
     Context& context = *stream.context;
+    // The legacy stream waits for blocking ones, also for one that is captured: that spoils it.
+    if (Stream* captured = captured_beside(stream); captured != nullptr) {
+        captured->capture = CaptureState::invalidated;
+        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
     d.scheduler.wait_for_stream(stream);
     return context.sticky;
 }
@@ -210,6 +228,10 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
 CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
     SIM_ENTER(cuStreamIsCapturing);
     SIM_STREAM(stream, handle);
+    // Said of the legacy stream without harm to the capture.
+    if (captured_beside(stream) != nullptr) {
+        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
     *status = static_cast<CUstreamCaptureStatus>(stream.capture);
     return CUDA_SUCCESS;
 }

@@ -5,6 +5,21 @@
 
 namespace gantry::abi {
 
+void Call::hold(void* object, void (*release)(void*)) {
+    const Held held{object, release};
+    if (held_ < kHeldHere)
+        held_here_[held_++] = held;
+    else
+        held_besides_.push_back(held);
+}
+
+void Call::let_go() {
+    for (int i = 0; i < held_; ++i)
+        held_here_[i].release(held_here_[i].object);
+    for (const Held& each : held_besides_)
+        each.release(each.object);
+}
+
 int Call::raise(const Status& outcome) const {
     // Handlers are shared also by calls that touch nothing else.
     const mpi::Visit visit(visit_.passed() ? nullptr : mpi::boundary_now());
@@ -110,7 +125,15 @@ void Call::no_memory() {
 namespace {
 
 Status not_built_yet() {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "not built yet, see docs/coverage.md");
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "this version of Gantry does not have this function");
+}
+Status no_files() {
+    return failure(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "this version of Gantry does not have files (MPI-IO, chapter 14 of MPI 5.0); it has "
+        "their names, so a program may believe so: switch its parallel I/O off when you "
+        "configure it");
 }
 
 template <class Handle>
@@ -136,7 +159,7 @@ int not_built(const char* function, MPI_File file) {
     Call call(function, When::running);
     call.about_files();
     call.about(file);
-    return call.failed() ? call.leave() : call.leave(not_built_yet());
+    return call.failed() ? call.leave() : call.leave(no_files());
 }
 int not_built(const char* function, MPI_Session session) {
     return not_built_on(function, session);

@@ -17,6 +17,7 @@
 #include "abi/handle_kind.hpp"
 #include "base/status.hpp"
 #include "mpi/engine/boundary.hpp"
+#include "mpi/coll/op.hpp"
 #include "mpi/comm/comm.hpp"
 #include "mpi/datatype/datatype.hpp"
 #include "mpi/errhandler/errhandler.hpp"
@@ -32,6 +33,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace gantry::abi {
 
@@ -49,6 +51,10 @@ class Call {
     Call& operator=(const Call&) = delete;
 
     bool failed() const { return !failure_.ok(); }
+    ~Call() {
+        if (held_ > 0) [[unlikely]]
+            let_go();
+    }
     int leave() { return leave(std::move(failure_)); }
     int leave(Status outcome) {
         if (outcome.ok()) [[likely]]
@@ -315,12 +321,31 @@ class Call {
 
     // The object whose error handler judges a failure: the first communicator, window, file or
     // session of the call.
-    void remember(mpi::Comm* comm) { comm_ = comm_ == nullptr ? comm : comm_; }
-    void remember(mpi::Win* win) { win_ = win_ == nullptr ? win : win_; }
+    void remember(mpi::Comm* comm) {
+        comm_ = comm_ == nullptr ? comm : comm_;
+        hold(comm);
+    }
+    void remember(mpi::Win* win) {
+        win_ = win_ == nullptr ? win : win_;
+        hold(win);
+    }
+    void remember(mpi::Datatype* datatype) { hold(datatype); }
+    void remember(mpi::Op* op) { hold(op); }
     void remember(mpi::File* file) { file_ = file_ == nullptr ? file : file_; }
     void remember(mpi::Session* session) { session_ = session_ == nullptr ? session : session_; }
     template <class Other>
     void remember(Other*) {}
+
+    // While the call waits, or lets a function of the program run, other threads are in, and may free
+    // what it works on.
+    template <class T>
+    void hold(T* object) {
+        if (!visit_.passed() || object->predefined) [[likely]]
+            return;
+        hold(mpi::retain(object), [](void* held) { mpi::release(static_cast<T*>(held)); });
+    }
+    void hold(void* object, void (*release)(void*));
+    void let_go();
 
     void fail(Status failure) {
         if (failure_.ok()) failure_ = std::move(failure);
@@ -352,6 +377,14 @@ class Call {
     const mpi::Errhandler* handler_of_new_ = nullptr;
     bool about_files_ = false;
     int root_ = 0;
+    struct Held {
+        void* object;
+        void (*release)(void*);
+    };
+    static constexpr int kHeldHere = 4;
+    int held_ = 0;
+    Held held_here_[kHeldHere];
+    std::vector<Held> held_besides_;
 };
 
 // The answer of a function that is not built. With its object, so that the right error handler

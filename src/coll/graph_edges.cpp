@@ -44,11 +44,12 @@ std::vector<std::size_t> beginnings(const std::vector<Notice>& all) {
     return begins;
 }
 
-// Calls visit(rank) for each end of the edge.
+// Calls visit(rank) for each end of the edge; MPI_PROC_NULL is nobody.
 template <class Visit>
 void for_each_end(const Edge& edge, Visit visit) {
-    visit(static_cast<std::size_t>(edge.source));
-    if (edge.destination != edge.source) visit(static_cast<std::size_t>(edge.destination));
+    if (edge.source != MPI_PROC_NULL) visit(static_cast<std::size_t>(edge.source));
+    if (edge.destination != edge.source && edge.destination != MPI_PROC_NULL)
+        visit(static_cast<std::size_t>(edge.destination));
 }
 
 p2p::Buffer part(std::vector<Edge>& edges, const std::vector<std::size_t>& begins,

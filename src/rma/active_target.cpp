@@ -2,8 +2,10 @@
 //
 // Fence, and post, start, complete, wait. A rank leaves a fence when all that others sent to it before
 // is executed: they say by how many messages, in one reduction. Then all meet, so that nothing of the
-// next epoch overtakes what another rank still executes. Signals of the second kind are messages;
-// MPI_Win_complete's comes behind the operations, in their order.
+// next epoch overtakes what another rank still executes: in memory of the node if all are there. Signals
+// of the second kind are counted in memory of the node, too, or are messages; MPI_Win_complete's comes
+// behind the operations, in their order.
+#include "base/relax.hpp"
 #include "coll/barrier.hpp"
 #include "coll/exchange.hpp"
 #include "coll/reduce_scatter.hpp"
@@ -40,6 +42,60 @@ Task<Status> Window::await_announced(Executor& executor) {
     co_return success();
 }
 
+// What is there in a moment needs no turn of progress. Others may need this rank meanwhile.
+template <class Condition>
+bool Window::look_a_while(const Condition& condition) {
+    constexpr int kLooks = 64;
+    for (int look = 0; look < kLooks; ++look) {
+        if (condition()) return true;
+        if (!serve_errand()) relax();
+    }
+    return false;
+}
+
+Task<Status> Window::meet(Executor& executor) {
+    if (local_ranks_.size() != targets_.size()) {
+        const coll::Team everybody = team();
+        Status met = co_await coll::barrier(executor, everybody);
+        co_return met;
+    }
+    // Pairs with the acquire below: what was stored before is seen behind the meeting.
+    std::atomic<std::uint64_t>& met = target(local_ranks_.front()).control->met;
+    const std::uint64_t all = ++meetings_ * static_cast<std::uint64_t>(size());
+    met.fetch_add(1, std::memory_order_acq_rel);
+    const auto all_came = [&met, all] { return met.load(std::memory_order_acquire) >= all; };
+    if (look_a_while(all_came)) co_return success();
+    Status waited = co_await windows.until(executor, [this, &met, all] {
+        return met.load(std::memory_order_acquire) >= all || !lost_.ok();
+    });
+    GANTRY_CO_TRY(waited);
+    co_return all_came() ? success() : lost_;
+}
+
+// Behind what goes there by message: by message. Else in memory of the node.
+Status Window::tell(int of_rank, wire::Kind kind) {
+    Target& of = target(of_rank);
+    if (of.control == nullptr || of.sent != of.executed || !of.batch.empty())
+        return signal(of_rank, kind);
+    GANTRY_TRY(windows.lost(of.peer));
+    std::uint32_t& told = kind == wire::kPost ? node_memory_.posts(of.local, self_)
+                                              : node_memory_.completes(of.local, self_);
+    // Pairs with the acquire in posts_of() and completes_of().
+    std::atomic_ref(told).fetch_add(1, std::memory_order_release);
+    return success();
+}
+
+std::uint32_t Window::posts_of(const Target& of) const {
+    if (of.control == nullptr) return of.posts;
+    return of.posts +
+           std::atomic_ref(node_memory_.posts(self_, of.local)).load(std::memory_order_acquire);
+}
+std::uint32_t Window::completes_of(const Target& of) const {
+    if (of.control == nullptr) return of.completes;
+    return of.completes +
+           std::atomic_ref(node_memory_.completes(self_, of.local)).load(std::memory_order_acquire);
+}
+
 Task<Status> Window::fence(Executor& executor, int assertion) {
     if (epochs.locks > 0 || epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC,
@@ -57,8 +113,7 @@ Task<Status> Window::fence(Executor& executor, int assertion) {
         }
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    const coll::Team everybody = team();
-    Status met = co_await coll::barrier(executor, everybody);
+    Status met = co_await meet(executor);
     failed.note(std::move(met));
     epochs.fence =
         (assertion & MPI_MODE_NOSUCCEED) != 0 ? Epochs::Fence::none : Epochs::Fence::open;
@@ -75,7 +130,7 @@ Task<Status> Window::post(Executor&, std::vector<int> origins, int assertion) {
     coll::FirstFailure failed;
     if ((assertion & MPI_MODE_NOCHECK) == 0)
         for (int origin : origins)
-            failed.note(signal(origin, wire::kPost));
+            failed.note(tell(origin, wire::kPost));
     epochs.posted = true;
     epochs.exposure = std::move(origins);
     co_return failed.status();
@@ -96,10 +151,14 @@ Task<Status> Window::start(Executor& executor, std::vector<int> accessed, int as
         Target& of = target(of_rank);
         of.in_started = true;
         if ((assertion & MPI_MODE_NOCHECK) != 0) continue;
-        Status waited = co_await windows.until(
-            executor, [this, &of] { return of.posts > of.starts || !windows.lost(of.peer).ok(); });
-        failed.note(std::move(waited));
-        if (of.posts > of.starts)
+        const auto posted = [this, &of] { return posts_of(of) != of.starts; };
+        if (!look_a_while(posted)) {
+            Status waited = co_await windows.until(executor, [this, &of] {
+                return posts_of(of) != of.starts || !windows.lost(of.peer).ok();
+            });
+            failed.note(std::move(waited));
+        }
+        if (posted())
             ++of.starts;
         else
             failed.note(windows.lost(of.peer));
@@ -123,7 +182,7 @@ Task<Status> Window::complete(Executor& executor) {
                 executor, [this, &of] { return of.announced == 0 || !windows.lost(of.peer).ok(); });
             failed.note(std::move(ended));
         }
-        failed.note(signal(of_rank, wire::kComplete));
+        failed.note(tell(of_rank, wire::kComplete));
         failed.note(take_failure(target(of_rank)));
         target(of_rank).in_started = false;
     }
@@ -135,7 +194,7 @@ Task<Status> Window::complete(Executor& executor) {
 bool Window::all_completed() const {
     return std::all_of(epochs.exposure.begin(), epochs.exposure.end(), [this](int origin) {
         const Target& of = *targets_[static_cast<std::size_t>(origin)];
-        return of.completes > of.awaited;
+        return completes_of(of) != of.awaited;
     });
 }
 
@@ -143,7 +202,7 @@ Status Window::end_exposure() {
     Status status;
     for (int origin : epochs.exposure) {
         Target& of = target(origin);
-        if (of.completes > of.awaited)
+        if (completes_of(of) != of.awaited)
             ++of.awaited;
         else if (status.ok())
             status = windows.lost(of.peer);
@@ -156,9 +215,11 @@ Status Window::end_exposure() {
 Task<Status> Window::wait(Executor& executor) {
     if (!epochs.posted)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_wait without MPI_Win_post before it");
-    Status waited =
-        co_await windows.until(executor, [this] { return all_completed() || exposed_to_lost(); });
-    GANTRY_CO_TRY(waited);
+    if (!look_a_while([this] { return all_completed(); })) {
+        Status waited = co_await windows.until(
+            executor, [this] { return all_completed() || exposed_to_lost(); });
+        GANTRY_CO_TRY(waited);
+    }
     co_return end_exposure();
 }
 
@@ -166,7 +227,7 @@ bool Window::exposed_to_lost() {
     if (lost_.ok()) return false;
     return std::all_of(epochs.exposure.begin(), epochs.exposure.end(), [this](int origin) {
         const Target& of = target(origin);
-        return of.completes > of.awaited || !windows.lost(of.peer).ok();
+        return completes_of(of) != of.awaited || !windows.lost(of.peer).ok();
     });
 }
 

@@ -6,6 +6,9 @@
 //
 //   access        the lock of MPI_Win_lock. High half: world rank + 1 of who holds it exclusively;
 //                 low half: how many hold it shared.
+//   next_number, waiting   of those who wait for that lock: lock_queue.hpp
+//   met           of the lowest rank of the node: how often ranks have come to a fence whose ranks
+//                 are all of the node, in all.
 //   accumulating  world rank + 1 of who changes memory by an accumulate right now, 0: nobody. Every
 //                 accumulate, fetch and compare-and-swap holds it while it reads and writes, by
 //                 whichever way it came: what one of them does to an item is never torn by another.
@@ -16,9 +19,11 @@
 
 namespace gantry::rma {
 
-struct alignas(128) ControlBlock {
+struct alignas(64) ControlBlock {
     std::atomic<std::uint64_t> access{0};
+    std::atomic<std::uint32_t> next_number{0}, waiting{0};
     alignas(64) std::atomic<std::uint32_t> accumulating{0};
+    alignas(64) std::atomic<std::uint64_t> met{0};
 
     bool try_lock_exclusive(int world_rank) {
         std::uint64_t free = 0;

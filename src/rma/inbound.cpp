@@ -71,10 +71,7 @@ void Window::arrive(int from, wire::Kind kind, transport::ConstSpan header,
             if (!heard.ok()) log::error("rma: from rank {}: {}", from, heard.text());
             return;
         }
-        case wire::kLock:
-            lock_requests_.push_back({from, wire::read<wire::Lock>(header).kind});
-            grant_locks();
-            return;
+        case wire::kLock: return ask_for_lock(from, wire::read<wire::Lock>(header).kind);
         // Puts and gets have no order among the others.
         case wire::kAnnouncedPut: return take_put(from, header, payload);
         case wire::kAnnouncedGet: return serve_announced_get(from, header);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Passive target: the lock words of control blocks (control.hpp). Ranks of the target's node take the
-// lock themselves; ranks elsewhere ask, and the target takes it for them in the order of their
-// questions.
+// lock themselves; ranks elsewhere ask, and the target takes it for them. All of them in the order in
+// which they came (lock_queue.hpp).
 #include "coll/exchange.hpp"
 #include "rma/windows.hpp"
 
@@ -45,22 +45,43 @@ int Window::lost_holder(const Target& of) {
     return -1;
 }
 
+// `place`: where that one stands itself. Who was lost stands in nobody's way.
+bool Window::is_my_turn(const Target& of, LockWait& wait, std::size_t place) {
+    const LockQueue queue = lock_queue(of);
+    const bool behind = queue.somebody_in_front(wait, [this, place](std::size_t other) {
+        if (other == place) return true;
+        const bool is_rank = other < local_ranks_.size();
+        return !lost_.ok() && is_rank && !windows.lost(target(local_ranks_[other]).peer).ok();
+    });
+    return !behind || (wait.number != 0 && queue.has_waited_enough(wait, windows.executor().now()));
+}
+
+Task<Status> Window::wait_for_word(Executor& executor, Target& of, Lock kind) {
+    LockQueue queue = lock_queue(of);
+    LockWait wait{.exclusive = kind == Lock::exclusive};
+    if (is_my_turn(of, wait, self_) && try_lock_word(of, kind)) co_return success();
+    wait = queue.take_number(wait.exclusive);
+    queue.show(self_, wait.number);
+    bool locked = false;
+    int gone = -1;
+    Status waited = co_await windows.until(executor, [this, &of, &wait, kind, &locked, &gone] {
+        locked = is_my_turn(of, wait, self_) && try_lock_word(of, kind);
+        if (!locked) gone = lost_holder(of);
+        return locked || gone >= 0 || !windows.lost(of.peer).ok();
+    });
+    queue.show(self_, 0);
+    GANTRY_CO_TRY(waited);
+    if (locked) co_return success();
+    co_return gone >= 0 ? windows.lost(gone) : windows.lost(of.peer);
+}
+
 Task<Status> Window::acquire(Executor& executor, int of_rank, Lock kind) {
     Target& of = target(of_rank);
     if (!windows.lost(of.peer).ok()) co_return windows.lost(of.peer);
     if (kind == Lock::unchecked) co_return success();
     if (of.control != nullptr) {
-        if (try_lock_word(of, kind)) co_return success();
-        bool locked = false;
-        int gone = -1;
-        Status waited = co_await windows.until(executor, [this, &of, kind, &locked, &gone] {
-            locked = try_lock_word(of, kind);
-            if (!locked) gone = lost_holder(of);
-            return locked || gone >= 0 || !windows.lost(of.peer).ok();
-        });
-        GANTRY_CO_TRY(waited);
-        if (locked) co_return success();
-        co_return gone >= 0 ? windows.lost(gone) : windows.lost(of.peer);
+        Status locked = co_await wait_for_word(executor, of, kind);
+        co_return locked;
     }
     of.granted = false;
     Status asked = send_behind_batch(
@@ -82,23 +103,53 @@ Status Window::give_back(int of_rank) {
     if (of.control == nullptr) return signal(of_rank, wire::kUnlock);
     if (kind == Lock::shared) std::atomic_ref(node_memory_.shares(of.local, self_)).store(0);
     unlock_word(*of.control, kind);
+    if (of_rank == rank()) grant_locks();
     return success();
+}
+
+void Window::ask_for_lock(int from, wire::LockKind kind) {
+    const bool exclusive = kind == wire::LockKind::exclusive;
+    lock_requests_.push_back({from, lock_queue(mine()).take_number(exclusive)});
+    if (grant_locks() == 0) show_lock_requests();
+}
+
+// Whether that request is granted: none before it may be in its way either.
+bool Window::try_grant(std::size_t request) {
+    LockRequest& asks = lock_requests_[request];
+    LockQueue queue = lock_queue(mine());
+    bool turn = is_my_turn(mine(), asks.wait, local_ranks_.size());
+    for (std::size_t before = 0; turn && before < request; ++before)
+        turn = !LockQueue::goes_first(lock_requests_[before].wait.number, asks.wait) ||
+               queue.has_waited_enough(asks.wait, windows.executor().now());
+    Target& of = target(asks.from);
+    const Lock kind = asks.wait.exclusive ? Lock::exclusive : Lock::shared;
+    if (!turn || !try_lock(*mine().control, kind, of.peer)) return false;
+    of.holds = kind;
+    return true;
 }
 
 int Window::grant_locks() {
     int granted = 0;
-    while (!lock_requests_.empty()) {
-        const LockRequest next = lock_requests_.front();
-        const Lock kind = next.kind == wire::LockKind::exclusive ? Lock::exclusive : Lock::shared;
-        Target& of = target(next.from);
-        if (!try_lock(*mine().control, kind, of.peer)) break;
-        lock_requests_.pop_front();
-        of.holds = kind;
-        Status told = signal(next.from, wire::kGranted);
-        if (!told.ok()) take_lock_from(next.from);
+    for (std::size_t request = 0; request < lock_requests_.size();) {
+        if (!try_grant(request)) {
+            ++request;
+            continue;
+        }
+        const int from = lock_requests_[request].from;
+        lock_requests_.erase(lock_requests_.begin() + static_cast<std::ptrdiff_t>(request));
+        Status told = signal(from, wire::kGranted);
+        if (!told.ok()) take_lock_from(from);
         ++granted;
     }
+    if (granted > 0) show_lock_requests();
     return granted;
+}
+
+void Window::show_lock_requests() {
+    std::uint32_t together = 0;
+    for (const LockRequest& each : lock_requests_)
+        together = LockQueue::together(together, each.wait.number);
+    lock_queue(mine()).show(local_ranks_.size(), together);
 }
 
 void Window::take_lock_from(int from) {
@@ -110,10 +161,12 @@ Task<Status> Window::lock(Executor& executor, int of_rank, Lock kind) {
     Status legal = check_may_lock("MPI_Win_lock");
     GANTRY_CO_TRY(legal);
     Target& of = target(of_rank);
-    if (of.lock != Lock::none || epochs.lock_all)
+    if (of.lock != Lock::none || of.asks || epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_lock: rank {} is locked by this process already", of_rank);
+    of.asks = true;
     Status locked = co_await acquire(executor, of_rank, kind);
+    of.asks = false;
     GANTRY_CO_TRY(locked);
     of.lock = kind;
     ++epochs.locks;

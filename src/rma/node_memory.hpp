@@ -5,9 +5,15 @@
 // makes the segment, everybody maps all of it. A rank that is alone, or whose peers are reached by the
 // network only, has plain memory of its own in the same shape.
 //
-//     [ControlBlock of local rank 0][... 1]... [shared holders] | page | [memory of local rank 0][... 1]...
+//     [ControlBlock of local rank 0][... 1]... [who waits][posts][completes][shared holders][errands] | page | [memory of local rank 0][... 1]...
 //
 // A dynamic window has, instead of memory, what each rank has attached (attachments.hpp).
+//
+// Who waits: for each target the places of its queue (lock_queue.hpp), one for each rank of the node and
+// the owner's for those of other nodes.
+//
+// Posts, completes: for each rank and each other one how often that has exposed its memory to it, and
+// ended an access to it.
 //
 // Shared holders: a byte for each target and origin, set while that origin itself holds that target's
 // lock shared. A count alone would not tell whose share a rank that died took along.
@@ -15,11 +21,13 @@
 
 #include "rma/attachments.hpp"
 #include "rma/control.hpp"
+#include "rma/errand.hpp"
 #include "transport/shm/segment.hpp"
 
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace gantry::rma {
@@ -30,6 +38,8 @@ class NodeMemory {
     struct Parts {
         std::vector<Bytes> begin;
         Bytes bytes = 0;
+        Bytes alignment = 1;         // of the first part, in each process
+        bool errands = false;        // of memory that nobody maps
         Attachments::Room attaches;  // of a dynamic window; else nothing
     };
     // `adjoining`: each part begins right behind the one before it, as shared windows promise.
@@ -43,9 +53,23 @@ class NodeMemory {
                       Bytes own_bytes);
 
     ControlBlock* control(std::size_t local) const { return &controls_[local]; }
+    std::span<std::uint32_t> waiting_places(std::size_t target) const {
+        const std::size_t places = parts_.begin.size() + 1;
+        return {places_ + target * places, places};
+    }
+    std::uint32_t& posts(std::size_t of, std::size_t by) const {
+        return posts_[of * parts_.begin.size() + by];
+    }
+    std::uint32_t& completes(std::size_t of, std::size_t by) const {
+        return completes_[of * parts_.begin.size() + by];
+    }
     // Whether rank `origin` holds the lock of rank `target` shared.
     std::uint8_t& shares(std::size_t target, std::size_t origin) const {
         return shares_[target * parts_.begin.size() + origin];
+    }
+    // Null: the window has none.
+    ErrandBox* errands(std::size_t local) const {
+        return errands_ != nullptr ? &errands_[local] : nullptr;
     }
     // Of a dynamic window; nothing: of a rank alone.
     std::optional<Attachments> attachments(std::size_t local) const {
@@ -57,7 +81,8 @@ class NodeMemory {
     std::byte* memory(std::size_t local) const { return memory_ + parts_.begin[local]; }
 
   private:
-    static Bytes control_bytes(std::size_t ranks);
+    static Bytes control_bytes(const Parts& parts);
+    static Bytes memory_offset(const Parts& parts);
     static Bytes table_bytes(const Parts& parts);
     static Bytes memory_bytes(const Parts& parts);
     void lay_out(std::byte* begin, const Parts& parts);
@@ -70,7 +95,9 @@ class NodeMemory {
     transport::shm::Mapping mapping_;
     Parts parts_;
     ControlBlock* controls_ = nullptr;
+    std::uint32_t *places_ = nullptr, *posts_ = nullptr, *completes_ = nullptr;
     std::uint8_t* shares_ = nullptr;
+    ErrandBox* errands_ = nullptr;
     std::byte* memory_ = nullptr;
 };
 

@@ -130,12 +130,13 @@ Task<Status> Window::begin_and_wait(Executor& executor, Access access) {
 }
 
 // A put or get between host memory here and memory that the kernel copies.
-Result<bool> Window::copy_by_kernel(const Access& access, const Side& target_side) {
+// From byte `first` on.
+Result<bool> Window::copy_by_kernel(const Access& access, const Side& target_side, Bytes first) {
     const int process = target(access.target).process;
     const Side& here = access.origin;
     const Bytes most = here.contiguous() ? access.bytes : kStridedPiece;
     std::array<std::byte, kStridedPiece> packed;
-    for (Bytes first = 0; first < access.bytes; first += most) {
+    for (; first < access.bytes; first += most) {
         const Region there{target_side, first, std::min(most, access.bytes - first), process};
         std::byte* const bytes = here.contiguous() ? here.at(first) : packed.data();
         if (access.verb == Verb::put) {
@@ -154,7 +155,12 @@ Result<bool> Window::try_direct(const Access& access, std::uint64_t address) {
     const Side target_side = there(access, address);
     if (!on_host(target_side) || !on_host(access.origin) || !on_host(access.result)) return false;
     const int process = process_of(access, target_side);
-    if (process != 0 && !changes_items(access.verb)) return copy_by_kernel(access, target_side);
+    if (process != 0) {
+        Result<Bytes> moved = run_errands(access, target_side);
+        GANTRY_TRY(moved.status());
+        if (*moved == access.bytes) return true;
+        if (!changes_items(access.verb)) return copy_by_kernel(access, target_side, *moved);
+    }
     if (access.verb == Verb::put) {
         copy_host(access.origin, target_side, access.bytes);
         return true;

@@ -10,6 +10,8 @@
 #include "coll/gather.hpp"
 #include "rma/windows.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace gantry::rma {
@@ -25,6 +27,9 @@ struct Facts {
     // What this rank has at a target, as an origin, that this has not said to have executed; it says so
     // four times before either bound is reached.
     std::uint64_t pending = 0, pending_bytes = 0;
+    // Of memory that Gantry allocates: its layout must be one for all.
+    std::uint64_t alignment = 0;
+    std::uint64_t adjoining = 1;
 };
 constexpr std::uint64_t kReports = 4;
 
@@ -88,6 +93,8 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     Facts facts;
     facts.bytes = wanted.bytes;
     facts.unit = wanted.unit;
+    facts.alignment = wanted.alignment;
+    facts.adjoining = wanted.adjoining ? 1 : 0;
     Status usable;
     device::Location location;
     if (flavor == Flavor::create) {
@@ -127,6 +134,8 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         of.told_each = its.pending / kReports;
         of.told_each_bytes = its.pending_bytes / kReports;
         sizes.push_back(its.bytes);
+        wanted.alignment = std::max<Bytes>(wanted.alignment, its.alignment);
+        wanted.adjoining = wanted.adjoining || its.adjoining != 0;
         devices.push_back({its.handle, its.inbox});
         if (on_my_node(rank) && reaches(its.probe)) {
             of.process = its.probe.process;
@@ -208,6 +217,7 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
         Attachments::Room attaches;
     };
     Name name;
+    parts.errands = !allocates && local.size() > 1;
     if (flavor == Flavor::dynamic) parts.attaches = name.attaches = room_for_attachments();
     if (usable.ok() && local.size() == 1)
         usable = node_memory_.make_private(parts);
@@ -236,7 +246,12 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
         of.local = i;
         of.attachments = node_memory_.attachments(i);
         if (allocates) of.memory = node_memory_.memory(i);
+        const bool is_another = of.process != 0 && of.process != getpid();
+        // Who is not late does what either end could.
+        const bool may_help = windows.context.tuning.mechanisms.claims;
+        if (is_another && may_help) of.errands = node_memory_.errands(i);
     }
+    mine().errands = node_memory_.errands(self);
     if (allocates) mine().base = reinterpret_cast<std::uintptr_t>(mine().memory);
     co_return success();
 }
@@ -263,11 +278,13 @@ bool Window::idle() const {
 void Window::on_peer_lost(int peer, const Status& why) {
     std::erase_if(lock_requests_,
                   [this, peer](const LockRequest& each) { return target(each.from).peer == peer; });
+    if (mine().control != nullptr) show_lock_requests();
     for (int of_rank = 0; of_rank < size(); ++of_rank)
         if (target(of_rank).peer == peer) {
             take_lock_from(of_rank);
             target(of_rank).batch.clear();
             target(of_rank).loads_and_stores = nullptr;
+            target(of_rank).errands = nullptr;
         }
     std::vector<Operation*> over;
     for (const auto& [operation_id, operation] : windows.awaiting_answers()) {

@@ -11,12 +11,12 @@
 //
 //   window.cpp           creation and end        device_windows.cpp  device memory of peers
 //   attached.cpp         dynamic memory          origin.cpp     operations begin here
-//   at_once.hpp          a few loads and stores
+//   at_once.hpp          a few loads and stores    errands.cpp  short ones that the target makes
 //   gpu_change.cpp       accumulates by a GPU    target_memory.cpp  and by the processor
 //   outbound.cpp         by message, the origin  inbound.cpp    the target
 //   straight.cpp         puts of the network     batches.cpp    small puts that travel together
 //   announced.cpp        by slots, in a pipeline
-//   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock
+//   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock (lock_queue.hpp: in turn)
 //   flush.cpp            what is outstanding     epochs.cpp     which calls are legal now
 //
 // What changes items, and what goes by message, is carried out in its order by one task for each
@@ -28,7 +28,9 @@
 #include "p2p/group.hpp"
 #include "p2p/messenger.hpp"
 #include "plan/window_ways.hpp"
+#include "rma/errand.hpp"
 #include "rma/layouts.hpp"
+#include "rma/lock_queue.hpp"
 #include "rma/node_memory.hpp"
 #include "rma/operation.hpp"
 #include "rma/target_memory.hpp"
@@ -73,6 +75,8 @@ struct Target {
     bool keyed_on_device = false;  // what is put there shows when the target has settled it
     bool on_device = false;        // of another node
     int process = 0;               // direct by copies of the kernel: whose memory; else 0
+    ErrandBox* errands = nullptr;  // of such a rank, and mine; null: there are none
+    int errands_in_vain = 0, errands_to_skip = 0;
     device::Location location;
     transfer::Mapping mapped;         // of device memory that is mapped here
     ControlBlock* control = nullptr;  // null: on another node
@@ -88,6 +92,7 @@ struct Target {
 
     // --- as the origin
     Lock lock = Lock::none;
+    bool asks = false;                               // for the lock
     bool granted = false;                            // by message
     bool in_started = false;                         // of the group of MPI_Win_start
     IntrusiveList<Operation> queue;                  // not begun yet, in order
@@ -114,9 +119,10 @@ struct Target {
     std::uint64_t told_each = 1, told_each_bytes = 1;  // it is told after so many
     int first_error = MPI_SUCCESS;                     // of what was served since the last report
     HeardLayouts heard;
-    std::uint64_t posts = 0, starts = 0;       // of its exposures; of these, used by mine
-    std::uint64_t completes = 0, awaited = 0;  // of its accesses; of these, waited for
-    Lock holds = Lock::none;                   // which I took for it, of mine
+    // Told by message: of its exposures, and of its accesses. Of all: used by mine, and waited for.
+    std::uint32_t posts = 0, completes = 0;
+    std::uint32_t starts = 0, awaited = 0;
+    Lock holds = Lock::none;  // which I took for it, of mine
 };
 
 // What is done to items of a target that follow each other; all of it in host memory here.
@@ -206,6 +212,9 @@ class Window {
     void arrive(int from, wire::Kind kind, transport::ConstSpan header,
                 transport::ConstSpan payload);
     void on_peer_lost(int peer, const Status& why);
+    void ask_for_lock(int from, wire::LockKind kind);
+    // Carries out what another rank of the node has left here, if there is something.
+    bool serve_errand();
     // Gives locks to those of other nodes who wait for them; how many.
     int grant_locks();
     bool idle() const;
@@ -258,7 +267,11 @@ class Window {
     // Whose addresses that side of a target has; 0: addresses here.
     int process_of(const Access& access, const Side& there);
     Result<bool> try_direct(const Access& access, std::uint64_t address);
-    Result<bool> copy_by_kernel(const Access& access, const Side& target_side);
+    Result<bool> copy_by_kernel(const Access& access, const Side& target_side, Bytes first);
+    // errands.cpp
+    Result<bool> await_errand(const Target& of, ErrandBox& box, Bytes blocks);
+    Result<Bytes> run_errands(const Access& access, const Side& there);
+
     Status queue(const Access& access, std::uint64_t address, plan::WindowWay way,
                  Completion* done);
     Task<Status> carry_out_all(Executor& executor, int of_rank);
@@ -357,14 +370,27 @@ class Window {
 
     // active_target.cpp
     Task<Status> await_announced(Executor& executor);
+    Task<Status> meet(Executor& executor);
+    Status tell(int of_rank, wire::Kind kind);
+    std::uint32_t posts_of(const Target& of) const;
+    std::uint32_t completes_of(const Target& of) const;
+    template <class Condition>
+    bool look_a_while(const Condition& condition);
     bool all_completed() const;
     bool exposed_to_lost();
     Status end_exposure();
 
     // locks.cpp
     Task<Status> acquire(Executor& executor, int of_rank, Lock kind);
+    LockQueue lock_queue(const Target& of) const {
+        return {*of.control, node_memory_.waiting_places(of.local)};
+    }
+    bool is_my_turn(const Target& of, LockWait& wait, std::size_t place);
     bool try_lock_word(Target& of, Lock kind);
     int lost_holder(const Target& of);
+    Task<Status> wait_for_word(Executor& executor, Target& of, Lock kind);
+    bool try_grant(std::size_t request);
+    void show_lock_requests();
     Status give_back(int of_rank);
     void take_lock_from(int from);
     bool try_accumulate(ControlBlock& control) const;
@@ -389,11 +415,12 @@ class Window {
     std::vector<int> local_ranks_;  // of this node, by number
     std::size_t self_ = 0;          // my number among them
     bool all_direct_ = true;
+    std::uint64_t meetings_ = 0;
     std::uint32_t sequence_ = 0;  // of collectives on the window's group
     Scope operations_;
     struct LockRequest {
         int from;
-        wire::LockKind kind;
+        LockWait wait;
     };
     std::deque<LockRequest> lock_requests_;  // of other nodes, oldest first
     std::vector<Attached> attached_;

@@ -55,8 +55,10 @@ int Windows::progress() {
     if (by_id_.empty()) [[likely]]
         return 0;
     int events = 0;
-    for (const auto& [id, window] : by_id_)
+    for (const auto& [id, window] : by_id_) {
         if (!window->lock_requests_.empty()) events += window->grant_locks();
+        if (window->serve_errand()) ++events;
+    }
     for (Waiter* each = waiters_.front(); each != nullptr;) {
         Waiter& waiter = *each;
         each = waiters_.next(each);

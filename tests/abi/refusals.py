@@ -215,9 +215,6 @@ def main(out: str) -> None:
         # What exchanges with neighbors takes a communicator that has some.
         if re.match("MPI_I?neighbor_", function.name, re.IGNORECASE):
             lines = [line.replace(GOOD_HANDLE["COMMUNICATOR"], "ring") for line in lines]
-        # A request that is none is refused before the flag is looked at.
-        if function.name == "MPI_Parrived":
-            lines = [line.replace("(MPI_REQUEST_NULL, 1, 0)", "(live_request, 1, 0)") for line in lines]
         if lines:
             parts.append(f"static void try_{number}(void) {{\n" + "\n".join(lines) + "\n}\n")
             calls.append(f"    try_{number}();")

@@ -435,6 +435,15 @@ MPI_CASE_OWN_INIT(checked_one_sided_operations_have_the_types_of_their_targets, 
     expect(MPI_Get_accumulate(ints, 3, MPI_INT, results, 3, MPI_FLOAT, to, 0, 3, MPI_INT, MPI_SUM,
                               win),
            MPI_ERR_TYPE, {"3 of MPI_INT", "3 of MPI_FLOAT"}, "the result");
+    // Elements that begin inside the one before them.
+    MPI_Datatype pair, overlapping;
+    OK(MPI_Type_contiguous(2, MPI_INT, &pair));
+    OK(MPI_Type_create_resized(pair, 0, sizeof(int), &overlapping));
+    OK(MPI_Type_commit(&overlapping));
+    expect(MPI_Put(ints, 4, MPI_INT, to, 0, 2, overlapping, win), MPI_ERR_TYPE, {"twice"},
+           "a target that overlaps itself");
+    OK(MPI_Type_free(&overlapping));
+    OK(MPI_Type_free(&pair));
     OK(MPI_Win_fence(0, win));
     // What matches, also where less goes than there is room for.
     MPI_Datatype row;

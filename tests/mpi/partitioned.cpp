@@ -166,6 +166,62 @@ MPI_CASE(partitioned_requests_meet_in_the_order_in_which_they_were_made, 2) {
     CHECK_EQ(plain, 5);
 }
 
+// Who meets whom follows from the order of the calls that make them, also where one side, or both, free
+// theirs before they have met, and whatever their sizes are.
+MPI_CASE(partitioned_requests_that_are_freed_meet_each_other_all_the_same, 2) {
+    constexpr int kTag = 6, kUseless = 3;
+    for (const int freed_at_once : {0, 1, 2}) {
+        int data[64];
+        std::iota(data, data + 64, rank() == 0 ? 0 : 1000);
+        const auto make = [&data](int partitions, MPI_Request* request) {
+            if (rank() == 0)
+                OK(MPI_Psend_init(data, partitions, 4, MPI_INT, 1, kTag, MPI_COMM_WORLD,
+                                  MPI_INFO_NULL, request));
+            else
+                OK(MPI_Precv_init(data, partitions, 4, MPI_INT, 0, kTag, MPI_COMM_WORLD,
+                                  MPI_INFO_NULL, request));
+        };
+        MPI_Request useless[kUseless], used;
+        for (int i = 0; i < kUseless; ++i) {
+            make(1 + 7 * i, &useless[i]);
+            if (freed_at_once == rank() || freed_at_once == 2) OK(MPI_Request_free(&useless[i]));
+        }
+        make(8, &used);
+        // The other side frees its own when the two have met, or not.
+        for (MPI_Request& each : useless)
+            if (freed_at_once != rank() && freed_at_once != 2) OK(MPI_Request_free(&each));
+        for (int round = 0; round < 2; ++round) {
+            if (rank() == 1) std::fill(data, data + 64, -1);
+            OK(MPI_Start(&used));
+            if (rank() == 0) OK(MPI_Pready_range(0, 7, used));
+            OK(MPI_Wait(&used, MPI_STATUS_IGNORE));
+            for (int i = 0; i < 32; ++i)
+                CHECK_EQ(data[i], i);
+        }
+        OK(MPI_Request_free(&used));
+    }
+    // A sender that starts what its receiver has freed before they met hears of it.
+    return_errors(MPI_COMM_WORLD);
+    int word = 5;
+    MPI_Request request;
+    if (rank() == 1) {
+        OK(MPI_Precv_init(&word, 1, 1, MPI_INT, 0, kTag, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+        OK(MPI_Request_free(&request));
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank() == 0) {
+        OK(MPI_Psend_init(&word, 1, 1, MPI_INT, 1, kTag, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+        int ended = MPI_Start(&request);
+        if (ended == MPI_SUCCESS) {
+            OK(MPI_Pready(0, request));
+            ended = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        expect(ended, MPI_ERR_REQUEST, {"has freed"}, "freed by the receiver");
+        OK(MPI_Request_free(&request));
+    }
+    expect_alive(MPI_COMM_WORLD);
+}
+
 MPI_CASE(partitions_in_device_memory, 2) {
     constexpr int kPartitions = 8;
     constexpr std::size_t kBytes = 1 << 20;
@@ -286,6 +342,10 @@ MPI_CASE(mistakes_with_partitions_are_refused, 2) {
     const int rest[] = {2, 3};
     OK(MPI_Pready_list(2, rest, send));
     OK(MPI_Parrived(receive, 3, &flag));
+    CHECK_EQ(flag, 1);
+    // Of no request nothing is outstanding (MPI 5.0 section 4.2.3).
+    flag = -1;
+    OK(MPI_Parrived(MPI_REQUEST_NULL, 0, &flag));
     CHECK_EQ(flag, 1);
     OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));

@@ -141,6 +141,44 @@ MPI_CASE(rma_shared_windows_are_one_memory, 3) {
     OK(MPI_Win_free(&win));
 }
 
+// Every call that allocates keeps it, whatever pages are, and on each rank the largest that any asks for.
+MPI_CASE(rma_memory_is_as_aligned_as_it_is_asked_for, 2) {
+    for (const int shift : {7, 12, 17, 22}) {
+        const auto alignment = std::size_t{1} << shift;
+        const auto is_aligned = [alignment](const void* address) {
+            return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
+        };
+        MPI_Info info;
+        OK(MPI_Info_create(&info));
+        OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", std::to_string(alignment).c_str()));
+        int* memory = nullptr;
+        OK(MPI_Alloc_mem(100, info, &memory));
+        CHECK(is_aligned(memory));
+        OK(MPI_Free_mem(memory));
+        OK(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
+        for (const MPI_Info asked : {info, rank() == 0 ? info : MPI_INFO_NULL}) {
+            for (const bool shared : {false, true}) {
+                if (shared && !node_shares_memory()) continue;
+                MPI_Win win;
+                OK((shared ? MPI_Win_allocate_shared : MPI_Win_allocate)(
+                    100, 1, asked, MPI_COMM_WORLD, &memory, &win));
+                if (asked == info) CHECK(is_aligned(memory));
+                const int mine = 7 + rank();
+                OK(MPI_Win_fence(0, win));
+                OK(MPI_Put(&mine, 1, MPI_INT, 1 - rank(), 96, 1, MPI_INT, win));
+                OK(MPI_Win_fence(0, win));
+                CHECK_EQ(memory[24], 8 - rank());
+                OK(MPI_Win_free(&win));
+                if (shared) continue;
+                OK(MPI_Win_allocate(100, 1, asked, MPI_COMM_SELF, &memory, &win));
+                if (asked == info) CHECK(is_aligned(memory));
+                OK(MPI_Win_free(&win));
+            }
+        }
+        OK(MPI_Info_free(&info));
+    }
+}
+
 // Each process of a node has its own memory mapped, and by MPI_PROC_NULL all of them mean the same one.
 MPI_CASE(rma_memory_of_the_program_is_not_shared, 2) {
     std::vector<char> memory(static_cast<std::size_t>(10 + rank()));

@@ -149,6 +149,8 @@ MPI_CASE(rma_refuses_arguments_of_operations, 2) {
                {"op"}, "no op");
         expect(MPI_Accumulate(&number, 1, MPI_FLOAT, 0, 0, 1, MPI_FLOAT, MPI_BAND, win), MPI_ERR_OP,
                {"MPI_BAND", "MPI_FLOAT"}, "op and type");
+        expect(MPI_Accumulate(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win), MPI_ERR_OP,
+               {"MPI_NO_OP", "fetch"}, "an accumulate that changes nothing");
         MPI_Op own;
         OK(MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &own));
         expect(MPI_Accumulate(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, own, win), MPI_ERR_OP,

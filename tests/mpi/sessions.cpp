@@ -51,6 +51,30 @@ MPI_CASE_OWN_INIT(sessions_alone_carry_messages_and_leave_the_job_properly, 3) {
     CHECK_EQ(flag, 0);
 }
 
+// Programs ask it for their rank and number before they have a communicator of a session.
+MPI_CASE_OWN_INIT(the_world_is_known_where_only_a_session_is_open, 2) {
+    MPI_Session session;
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    int me = -1, all = -1, alone = -1;
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &me));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &all));
+    OK(MPI_Comm_size(MPI_COMM_SELF, &alone));
+    CHECK_EQ(all, 2);
+    CHECK_EQ(alone, 1);
+    MPI_Message message = MPI_MESSAGE_NO_PROC;
+    MPI_Request request;
+    OK(MPI_Imrecv(nullptr, 0, MPI_INT, &message, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    // MPI_Init, when it comes, finds them.
+    start_mpi();
+    CHECK_EQ(rank(), me);
+    int one = 1, sum = 0;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK_EQ(sum, all);
+    OK(MPI_Finalize());
+    OK(MPI_Session_finalize(&session));
+}
+
 namespace {
 
 std::string level_of(MPI_Session session, const char* key) {

@@ -231,6 +231,43 @@ MPI_CASE(distributed_graphs_tell_each_rank_its_own_edges, 4) {
     OK(MPI_Comm_free(&comm));
 }
 
+// MPI_PROC_NULL is a neighbor like those beside the ends of a grid: its block is neither sent nor written.
+MPI_CASE(distributed_graphs_have_neighbors_that_are_nobody, 3) {
+    const int me = rank(), before = me > 0 ? me - 1 : MPI_PROC_NULL,
+              after = me < 2 ? me + 1 : MPI_PROC_NULL;
+    MPI_Comm comms[2] = {MPI_COMM_NULL, MPI_COMM_NULL};
+    const Ints neighbors = {before, after};
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, neighbors.data(), MPI_UNWEIGHTED, 2,
+                                      neighbors.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                      &comms[0]));
+    // Rank 2 names all edges; each rank's stand in the same order.
+    const Ints sources = {MPI_PROC_NULL, 0, 1, 2}, degrees = {1, 2, 2, 2},
+               destinations = {0, MPI_PROC_NULL, 1, 0, 2, 1, MPI_PROC_NULL};
+    OK(MPI_Dist_graph_create(MPI_COMM_WORLD, me == 2 ? 4 : 0, sources.data(), degrees.data(),
+                             destinations.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comms[1]));
+    for (MPI_Comm& comm : comms) {
+        int in = -1, out = -1, weighted = -1;
+        OK(MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted));
+        about("rank " + std::to_string(me) + (comm == comms[0] ? ", adjacent" : ", named by one"));
+        // The last one has no edge from nobody in the second graph.
+        CHECK_EQ(in, comm == comms[1] && me == 2 ? 1 : 2);
+        CHECK_EQ(out, 2);
+        Ints from(2, -9), to(2, -9);
+        OK(MPI_Dist_graph_neighbors(comm, in, from.data(), MPI_UNWEIGHTED, out, to.data(),
+                                    MPI_UNWEIGHTED));
+        CHECK_EQ(from[0], before);
+        Ints got(2, -1);
+        OK(MPI_Neighbor_allgather(&me, 1, MPI_INT, got.data(), 1, MPI_INT, comm));
+        for (int i = 0; i < in; ++i)
+            CHECK_EQ(got[static_cast<std::size_t>(i)],
+                     from[static_cast<std::size_t>(i)] == MPI_PROC_NULL
+                         ? -1
+                         : from[static_cast<std::size_t>(i)]);
+        OK(MPI_Comm_free(&comm));
+    }
+    about("");
+}
+
 MPI_CASE(topologies_refuse_by_sentence, 2) {
     return_errors(MPI_COMM_WORLD);
     const int dims[] = {2}, periods[] = {1}, large[] = {2, 2}, both[] = {1, 1};

@@ -174,6 +174,32 @@ TEST(Capture, AnUnsafeCallSpoilsACaptureUnlessTheThreadIsRelaxed) {
     });
 }
 
+// Blocking streams wait for the legacy one, and it for them: while one is captured it can be asked, and
+// waiting for it spoils the capture.
+TEST(Capture, WaitingForTheLegacyStreamSpoilsTheCaptureOfABlockingOne) {
+    simulated("", [] {
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        OK(cuda().cuThreadExchangeStreamCaptureMode(&mode));
+        for (const unsigned flags : {0u, static_cast<unsigned>(CU_STREAM_NON_BLOCKING)}) {
+            CUstream captured = nullptr;
+            OK(cuda().cuStreamCreate(&captured, flags));
+            OK(cuda().cuStreamBeginCapture_v2(captured, CU_STREAM_CAPTURE_MODE_GLOBAL));
+            const CUresult implicit =
+                flags == 0 ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
+            CUstreamCaptureStatus status{};
+            CUgraph graph = nullptr;
+            EXPECT_EQ(cuda().cuStreamIsCapturing(CU_STREAM_LEGACY, &status), implicit);
+            OK(cuda().cuStreamIsCapturing(captured, &status));
+            EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+            EXPECT_EQ(cuda().cuStreamSynchronize(CU_STREAM_LEGACY), implicit);
+            EXPECT_EQ(cuda().cuStreamEndCapture(captured, &graph),
+                      flags == 0 ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
+            if (graph != nullptr) OK(cuda().cuGraphDestroy(graph));
+        }
+        OK(cuda().cuThreadExchangeStreamCaptureMode(&mode));
+    });
+}
+
 TEST(Capture, CapturedOperationsDoNotRun) {
     simulated("", [] {
         const CUdeviceptr memory = device_memory(4);

@@ -160,14 +160,30 @@ bool DriverQuery::still_is(std::uintptr_t address, std::uint64_t id) {
 }
 
 // Makes the program's later "synchronous" copies and fills of this memory really finished when they
-// return. Some kinds of memory refuse; then the rule of docs/user/getting-started.md holds: the
-// program synchronises.
+// return, and those that it made before finished now. Some kinds of memory refuse the first; then the
+// rule of docs/user/getting-started.md holds: the program synchronises.
 void DriverQuery::first_use(const Allocation& allocation, std::uintptr_t address) {
     if (allocation.location.kind != MemoryKind::device) return;
     ++first_uses_;
     unsigned int on = 1;
     driver_.call(driver_.cu.cuPointerSetAttribute, static_cast<const void*>(&on),
                  CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, static_cast<CUdeviceptr>(address));
+    finish_earlier_copies(reinterpret_cast<CUcontext>(allocation.context));
+}
+
+// A copy from pageable memory returns when the driver has a copy of the bytes, and those are on their
+// way in the legacy default stream. While a stream that waits for the legacy one is captured, nobody may wait
+// for that: asked, the driver says so without harm to the capture. Memory of pools has no context: the
+// program's own is as good.
+void DriverQuery::finish_earlier_copies(CUcontext context) {
+    if (context == nullptr) driver_.call(driver_.cu.cuCtxGetCurrent, &context);
+    if (context == nullptr) return;
+    const Current current(driver_, context);
+    if (!current.ok()) return;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUresult asked = driver_.call(driver_.cu.cuStreamIsCapturing, CU_STREAM_LEGACY, &status);
+    if (asked != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return;
+    driver_.call_for(&Calls::setups, driver_.cu.cuStreamSynchronize, CU_STREAM_LEGACY);
 }
 
 }  // namespace gantry::device::cuda

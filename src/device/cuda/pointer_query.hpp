@@ -29,6 +29,7 @@ class DriverQuery final : public PointerQuery {
 
   private:
     bool pool_travels(std::uint64_t pool);
+    void finish_earlier_copies(CUcontext context);
 
     Driver& driver_;
     std::uint64_t first_uses_ = 0;

@@ -174,4 +174,10 @@ Task<Status> run_if_agreed(Executor& executor, coll::Team team, std::shared_ptr<
     co_return ended;
 }
 
+Task<Status> run_behind(const Agreement& agreement, coll::Team team, StartCollective start) {
+    if (agreement.is_empty()) [[likely]]
+        return start(team);
+    return run_if_agreed(team.executor(), team, agreement.terms(), std::move(start));
+}
+
 }  // namespace gantry::mpi

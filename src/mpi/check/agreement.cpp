@@ -5,6 +5,8 @@
 #include "mpi/comm/comm.hpp"
 #include "mpi/engine/engine.hpp"
 
+#include <fmt/ranges.h>
+
 #include <cstring>
 
 namespace gantry::mpi {
@@ -26,6 +28,19 @@ Agreement::Agreement(const Comm& comm, const char* function, int root, const Op*
     std::strncpy(said.function.data(), function, said.function.size() - 1);
     said.root = root;
     if (op != nullptr) said.op = number_of(*op);
+}
+
+Agreement& Agreement::names(const std::string& arguments) {
+    if (terms_ == nullptr) return *this;
+    Said& said = terms_->said;
+    std::strncpy(said.arguments.data(), arguments.c_str(), said.arguments.size() - 1);
+    said.hash = std::hash<std::string>{}(arguments);
+    return *this;
+}
+
+Agreement& Agreement::names(const char* what, std::span<const int> numbers) {
+    if (terms_ == nullptr) return *this;
+    return names(fmt::format("{} {{{}}}", what, fmt::join(numbers, ", ")));
 }
 
 void Terms::sends(const p2p::Buffer& data) {

@@ -21,6 +21,8 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace gantry::mpi {
@@ -36,6 +38,9 @@ struct Said {
     std::int32_t op = kNothing;            // a predefined one's number, or what is known of another
     std::int32_t sends = 0, receives = 0;  // whether there are:
     Part sent, received;
+    // Other arguments that must be the same, for people, and all of them as a number.
+    std::array<char, 64> arguments{};
+    std::uint64_t hash = 0;
 };
 
 struct Terms {
@@ -105,6 +110,10 @@ class Agreement {
         return lists(Terms::Rule::shares, nullptr, &shares);
     }
 
+    // Arguments that all ranks must name alike, in words that follow "with".
+    Agreement& names(const std::string& arguments);
+    Agreement& names(const char* what, std::span<const int> numbers);
+
     bool is_empty() const { return terms_ == nullptr; }
     std::shared_ptr<const Terms> terms() const { return terms_; }
 
@@ -124,5 +133,7 @@ using StartCollective = std::function<Task<Status>(coll::Team)>;
 // The comparison and then, where all agree, the operation. `mine` is not null.
 Task<Status> run_if_agreed(Executor& executor, coll::Team team, std::shared_ptr<const Terms> mine,
                            StartCollective start);
+// The operation, behind the comparison if there is one.
+Task<Status> run_behind(const Agreement& agreement, coll::Team team, StartCollective start);
 
 }  // namespace gantry::mpi

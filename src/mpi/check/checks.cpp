@@ -2,6 +2,7 @@
 #include "mpi/check/checks.hpp"
 
 #include "base/log.hpp"
+#include "layout/rows.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/check/signature.hpp"
 #include "mpi/datatype/datatype.hpp"
@@ -9,13 +10,34 @@
 #include "mpi/engine/process.hpp"
 #include "mpi/request/status.hpp"
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace gantry::mpi {
 namespace {
 
 bool is_character(MPI_Datatype handle) {
     return handle == MPI_CHAR || handle == MPI_CHARACTER || handle == MPI_WCHAR;
+}
+
+// Whether two blocks of a buffer share bytes; of very many blocks the first ones are looked at.
+bool overlaps_itself(const p2p::Buffer& buffer) {
+    constexpr std::size_t kMostBlocks = 1 << 16;
+    if (buffer.contiguous() || buffer.bytes() == 0) return false;
+    std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> blocks;  // begin and end
+    layout::RowWalk walk(*buffer.layout, 0, buffer.bytes());
+    for (layout::Rows rows; blocks.size() < kMostBlocks && walk.next(rows);)
+        for (Bytes row = 0; row < rows.count && blocks.size() < kMostBlocks; ++row) {
+            const std::ptrdiff_t begin =
+                rows.offset + static_cast<std::ptrdiff_t>(row * rows.pitch);
+            blocks.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(rows.width));
+        }
+    std::ranges::sort(blocks);
+    for (std::size_t i = 1; i < blocks.size(); ++i)
+        if (blocks[i].first < blocks[i - 1].second) return true;
+    return false;
 }
 
 struct List {
@@ -95,6 +117,10 @@ Status Checks::one_sided(const p2p::Buffer& from, const p2p::Buffer& into) const
     if (!on_) return success();
     const Datatype *const source = datatype_of(from), *const sink = datatype_of(into);
     if (source == nullptr || sink == nullptr) return success();
+    if (overlaps_itself(into))
+        return failure(MPI_ERR_TYPE,
+                       "the datatype that data is to go into names some bytes twice ({})",
+                       words(signature_of(*sink, into.count)));
     const Signature sent = signature_of(*source, from.count);
     if (may_go_into(sent, *sink, into.count)) return success();
     return failure(MPI_ERR_TYPE, "the data is {}; it is to go into {}", words(sent),

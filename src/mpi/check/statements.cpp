@@ -45,6 +45,16 @@ Status compare_ops(const std::vector<Said>& all, const Groups& groups) {
     return success();
 }
 
+Status compare_arguments(const std::vector<Said>& all, const Groups& groups) {
+    for (int member = 1; member < count(all); ++member)
+        if (of(all, member).hash != all.front().hash)
+            return failure(MPI_ERR_ARG, "{} calls {} with {} where {} calls it with {}",
+                           groups.name(member), all.front().function.data(),
+                           of(all, member).arguments.data(), groups.name(0),
+                           all.front().arguments.data());
+    return success();
+}
+
 Status compare_roots(const std::vector<Said>& all, const Groups& groups) {
     for (int member = 1; member < count(all); ++member)
         if (of(all, member).root != all.front().root)
@@ -100,6 +110,7 @@ struct First {
 
 Status compare_calls(const std::vector<Said>& all, const Groups& groups) {
     GANTRY_TRY(compare_functions(all, groups));
+    GANTRY_TRY(compare_arguments(all, groups));
     const bool rooted = all.front().root != Said::kNothing;
     if (rooted && groups.are_two()) GANTRY_TRY(compare_roots_of_two(all, groups));
     if (rooted && !groups.are_two()) GANTRY_TRY(compare_roots(all, groups));

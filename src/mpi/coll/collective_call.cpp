@@ -17,9 +17,7 @@ void keep_types(Requests& requests, const CollectiveCall& call, MPI_Request requ
 
 // One run of the operation, behind its checks if there are any.
 Task<Status> run(const CollectiveCall& call, coll::Team team) {
-    if (call.agreement.is_empty()) [[likely]]
-        return call.start(team);
-    return run_if_agreed(team.executor(), team, call.agreement.terms(), call.start);
+    return run_behind(call.agreement, team, call.start);
 }
 
 // What makes a run whenever the program starts its request.

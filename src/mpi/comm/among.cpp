@@ -19,7 +19,26 @@ Task<Status> agree(Executor& executor, Comm* old, std::shared_ptr<p2p::Group> gr
     co_return made;
 }
 
+Task<Status> make_nothing(Executor&) {
+    co_return success();
+}
+
 }  // namespace
+
+Pending make_agreed(Comm& old, const Agreement& said, Members members, const coll::Team& everybody,
+                    std::shared_ptr<const Topology> topology, MPI_Comm* newcomm) {
+    if (said.is_empty()) [[likely]]
+        return make_among(old, std::move(members), everybody.tag, std::move(topology), newcomm);
+    *newcomm = MPI_COMM_NULL;
+    const auto make = [&old, members = std::move(members), topology = std::move(topology),
+                       newcomm](const coll::Team& team) {
+        if (members.rank == MPI_UNDEFINED) return make_nothing(team.executor());
+        std::shared_ptr<p2p::Group> group =
+            agreement_group(old.collective.context, members.peers, members.rank);
+        return agree(team.executor(), &old, std::move(group), team.tag, topology, newcomm);
+    };
+    return Pending(*old.engine, run_behind(said, everybody, make));
+}
 
 Task<Status> make_member(Executor& executor, Comm* old, coll::Team team, Members members,
                          std::shared_ptr<const Topology> topology, MPI_Comm* newcomm) {

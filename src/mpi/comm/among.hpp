@@ -3,6 +3,7 @@
 // A communicator of some ranks of another one, which they make among themselves.
 #pragma once
 
+#include "mpi/check/agreement.hpp"
 #include "mpi/comm/comm.hpp"
 #include "mpi/engine/pending.hpp"
 
@@ -21,6 +22,10 @@ struct Members {
 // old communicator's collective context; overlapping groups follow each other under one tag.
 Pending make_among(Comm& old, Members members, int tag, std::shared_ptr<const Topology> topology,
                    MPI_Comm* newcomm);
+
+// The same behind a comparison of what all ranks of the old communicator say, which all call it.
+Pending make_agreed(Comm& old, const Agreement& said, Members members, const coll::Team& everybody,
+                    std::shared_ptr<const Topology> topology, MPI_Comm* newcomm);
 
 // The same as a part of a task, for a team of all members.
 Task<Status> make_member(Executor& executor, Comm* old, coll::Team team, Members members,

@@ -63,9 +63,11 @@ Result<CollectiveCall> duplication(Comm& comm, const Info* hints, MPI_Comm* newc
     if (!prepared.ok()) return std::move(prepared).status();
     // Released here unless the operation ends well.
     const std::shared_ptr<Comm> made(*prepared, [](Comm* unused) { release(unused); });
-    return CollectiveCall{[old = &comm, made, newcomm](coll::Team team) {
+    CollectiveCall call{[old = &comm, made, newcomm](coll::Team team) {
         return duplicate(team.executor(), old, team, made, newcomm);
     }};
+    call.agreement = Agreement(comm, "MPI_Comm_dup");
+    return call;
 }
 
 // What each rank says about itself in a split: also which context its new communicator has if it is
@@ -129,6 +131,15 @@ Task<Status> split(Executor& executor, Comm* old, coll::Team team, Share mine, M
     co_return make_part(*old, team, all, newcomm);
 }
 
+Pending split_by(Comm& comm, const char* function, int color, int key, MPI_Comm* newcomm) {
+    Result<std::uint32_t> context = comm.engine->new_context();
+    if (!context.ok()) return std::move(context).status();
+    const auto make = [&comm, mine = Share{color, key, *context}, newcomm](const coll::Team& team) {
+        return split(team.executor(), &comm, team, mine, newcomm);
+    };
+    return Pending(*comm.engine, run_behind(Agreement(comm, function), comm.team(), make));
+}
+
 Status check_members(const Comm& comm, const Group& group) {
     const std::vector<int> members = comm.members();
     const std::unordered_set<int> peers(members.begin(), members.end());
@@ -152,10 +163,7 @@ Result<CollectiveCall> comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newc
 }
 
 Pending comm_split(Comm& comm, int color, int key, MPI_Comm* newcomm) {
-    Result<std::uint32_t> context = comm.engine->new_context();
-    if (!context.ok()) return std::move(context).status();
-    return Pending(*comm.engine, split(comm.engine->executor(), &comm, comm.team(),
-                                       Share{color, key, *context}, newcomm));
+    return split_by(comm, "MPI_Comm_split", color, key, newcomm);
 }
 
 Pending comm_split_type(Comm& comm, int split_type, int key, Info* info, MPI_Comm* newcomm) {
@@ -178,20 +186,21 @@ Pending comm_split_type(Comm& comm, int split_type, int key, Info* info, MPI_Com
         default:
             return failure(MPI_ERR_ARG, "split type {} is none of MPI_COMM_TYPE_*", split_type);
     }
-    return comm_split(comm, color, key, newcomm);
+    return split_by(comm, "MPI_Comm_split_type", color, key, newcomm);
 }
 
 Pending comm_create(Comm& comm, Group& group, MPI_Comm* newcomm) {
     // Of an inter-communicator everybody takes part: a split into who is in a group and who is not.
     if (comm.is_inter()) {
         GANTRY_TRY(check_members(comm, group));
-        return comm_split(comm, group.rank != MPI_UNDEFINED ? 0 : MPI_UNDEFINED, group.rank,
-                          newcomm);
+        return split_by(comm, "MPI_Comm_create", group.rank != MPI_UNDEFINED ? 0 : MPI_UNDEFINED,
+                        group.rank, newcomm);
     }
     // Also on ranks outside, and where the call fails: everybody's next collective has the next tag.
-    const int tag = comm.team().tag;
+    const coll::Team everybody = comm.team();
     GANTRY_TRY(check_members(comm, group));
-    return make_among(comm, {group.peers, group.rank}, tag, nullptr, newcomm);
+    return make_agreed(comm, Agreement(comm, "MPI_Comm_create"), {group.peers, group.rank},
+                       everybody, nullptr, newcomm);
 }
 
 Pending comm_create_group(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) {
@@ -204,6 +213,8 @@ Pending comm_free(MPI_Comm* comm) {
     if (object->predefined)
         return failure(MPI_ERR_COMM, "{} is predefined and cannot be freed", object->name);
     GANTRY_TRY(object->attributes.remove_all(object->handle));
+    if (find(*comm) != object)
+        return failure(MPI_ERR_COMM, "another thread has freed this communicator meanwhile");
     // What is in flight on it goes on; only the handle ends here.
     release(take_handle(object));
     *comm = MPI_COMM_NULL;

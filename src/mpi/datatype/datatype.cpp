@@ -176,6 +176,8 @@ Status type_free(MPI_Datatype* datatype) {
     if (object->predefined)
         return failure(MPI_ERR_TYPE, "{} is predefined and cannot be freed", object->name);
     if (object->handles == 1) GANTRY_TRY(object->attributes.remove_all(object->handle));
+    if (find(*datatype) != object)
+        return failure(MPI_ERR_TYPE, "another thread has freed this datatype meanwhile");
     release(take_handle(object));
     *datatype = MPI_DATATYPE_NULL;
     return success();

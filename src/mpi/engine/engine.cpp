@@ -144,6 +144,7 @@ Task<Status> Engine::stop(Executor& executor) {
 }
 
 Task<Status> Engine::leave(Executor& executor) {
+    held_partitions_.give_up();
     Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
     Status read = co_await transfer_->board.all_read(executor);

@@ -59,7 +59,7 @@ struct Process {
     std::vector<config::Setting> settings;  // parameters written by MPI_T before there is an engine
     tool::Tool* tool = nullptr;             // what MPI_T handles; made at its first initialisation
     std::unique_ptr<Engine> engine;         // of MPI_Init and of all sessions
-    Comm* world = nullptr;                  // while running
+    Comm* world = nullptr;                  // from MPI_Init or the first session to MPI_Finalize
     Comm* self = nullptr;
     // The communicator of the request whose failure the running call is about to report (calls such
     // as MPI_Wait have none).
@@ -105,6 +105,9 @@ struct Process {
     // or while a session is open.
     bool running() const { return (phase == Phase::running || sessions_open > 0) && !forked; }
 };
+
+// Sees to it that there are MPI_COMM_WORLD and MPI_COMM_SELF.
+Status make_world(Engine& engine);
 
 // Always the same object: one look serves a whole function.
 [[gnu::const]] Process& process();

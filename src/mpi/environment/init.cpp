@@ -24,8 +24,11 @@ Comm* predefined_comm(Engine& engine, MPI_Comm handle, const char* name, std::ui
     return comm;
 }
 
+}  // namespace
+
 Status make_world(Engine& engine) {
     Process& p = process();
+    if (p.world != nullptr) return success();
     std::vector<int> everybody(static_cast<std::size_t>(engine.size()));
     std::iota(everybody.begin(), everybody.end(), 0);
     p.world = predefined_comm(engine, MPI_COMM_WORLD, "MPI_COMM_WORLD", kWorldContext,
@@ -36,6 +39,8 @@ Status make_world(Engine& engine) {
         return failure(MPI_ERR_NO_MEM, "out of memory for MPI_COMM_WORLD");
     return success();
 }
+
+namespace {
 
 Task<Status> start_world(Executor& executor, Engine& engine) {
     Status started = co_await engine.need_start(executor);

@@ -154,11 +154,19 @@ Status pready_list(int length, const int* array_of_partitions, Request& request)
     return success();
 }
 
-Status parrived(Request& request, int partition, int* flag) {
-    Result<PartitionedSide*> side = side_of(request, PartitionedSide::Role::receives);
+Status parrived(MPI_Request request, int partition, int* flag) {
+    // As of one that is not started: nothing is outstanding.
+    if (request == MPI_REQUEST_NULL) {
+        *flag = 1;
+        return success();
+    }
+    const Request& object = *find(request);
+    Result<PartitionedSide*> side = side_of(object, PartitionedSide::Role::receives);
     if (!side.ok()) return std::move(side).status();
     GANTRY_TRY(check_partition(**side, partition));
     const auto* receive = static_cast<PartitionedReceive*>(*side);
+    // Another thread may free the request while this one makes progress.
+    const std::shared_ptr<PartitionedSide> held = Requests::operation_of(object)->partitioned;
     const auto number = static_cast<std::uint32_t>(partition);
     if (!receive->has_arrived(number)) turn(*process().engine);
     *flag = receive->has_arrived(number) ? 1 : 0;

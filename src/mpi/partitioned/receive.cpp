@@ -17,12 +17,8 @@ Status PartitionedReceive::open(std::shared_ptr<PartitionedSide> self) {
     return success();
 }
 
-void PartitionedReceive::close() {
-    if (hears_.request != nullptr) messenger().cancel(*hears_.request);
-}
-
-void PartitionedReceive::answer(bool fits) {
-    answer_.fits = fits ? 1 : 0;
+void PartitionedReceive::answer(Answer::Fits fits) {
+    answer_.fits = fits;
     watch(answers_,
           messenger().isend(*place_.partitions, coll::bytes_buffer(&answer_, sizeof answer_), peer_,
                             static_cast<int>(greeting_.answer_tag), p2p::SendMode::standard));
@@ -30,9 +26,10 @@ void PartitionedReceive::answer(bool fits) {
 
 void PartitionedReceive::on_greeting(const Status& status) {
     if (!status.ok()) return part_for_ever(status);
+    if (closed_) return answer(Answer::freed);
     const Bytes bytes = greeting_.partitions * greeting_.partition_bytes;
     if (bytes > buffer_.bytes()) {
-        answer(false);
+        answer(Answer::too_small);
         return part_for_ever(failure(
             MPI_ERR_TRUNCATE,
             "a partitioned receive of {} bytes was matched by a send of {}: it needs as many at "
@@ -44,13 +41,14 @@ void PartitionedReceive::on_greeting(const Status& status) {
     const Bytes message = place_.message_bytes;
     const PartitionLayout layout =
         lay_out(greeting_.partitions, greeting_.partition_bytes, buffer_.element_bytes(), message);
-    answer_ = {buffer_.element_bytes(), message, place_.take_tags(layout.groups + layout.units), 1};
+    answer_ = {buffer_.element_bytes(), message, place_.take_tags(layout.groups + layout.units),
+               Answer::yes};
     arrived_.reset(new (std::nothrow) bool[layout.units]());
     Status agreed = agree(layout, answer_.first_tag);
     if (arrived_ == nullptr)
         agreed =
             failure(MPI_ERR_NO_MEM, "out of memory for a receive of {} partitions", partitions());
-    answer(agreed.ok());
+    answer(agreed.ok() ? Answer::yes : Answer::too_small);
     if (!agreed.ok()) return part_for_ever(agreed);
     if (round_ != nullptr) post_groups();
 }

@@ -16,7 +16,6 @@ class PartitionedReceive final : public PartitionedSide {
         : PartitionedSide(Role::receives, std::move(place), buffer, peer, tag) {}
 
     Status open(std::shared_ptr<PartitionedSide> self) override;
-    void close() override;
     // Whether all bytes of this partition of ours are there; of a round that is over they are.
     bool has_arrived(std::uint32_t partition) const;
 
@@ -24,13 +23,13 @@ class PartitionedReceive final : public PartitionedSide {
     void message_ended(Transfer& transfer, const Status& status, Bytes bytes) override;
     void begin_round() override;
     void on_greeting(const Status& status);
-    void answer(bool fits);
+    void answer(Answer::Fits fits);
     void post_groups();
     void post_units(std::uint32_t group);
 
     Greeting greeting_{};
     Answer answer_{};
-    Transfer hears_, answers_;
+    Transfer answers_;
     std::unique_ptr<bool[]> arrived_;  // by unit
 };
 

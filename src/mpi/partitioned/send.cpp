@@ -34,10 +34,6 @@ Status PartitionedSend::open(std::shared_ptr<PartitionedSide> self) {
     return success();
 }
 
-void PartitionedSend::close() {
-    if (hears_.request != nullptr) messenger().cancel(*hears_.request);
-}
-
 void PartitionedSend::begin_round() {
     std::fill_n(ready_.get(), partitions(), false);
     if (!agreed_) return;
@@ -49,7 +45,13 @@ void PartitionedSend::begin_round() {
 
 void PartitionedSend::on_answer(const Status& status) {
     if (!status.ok()) return part_for_ever(status);
-    if (answer_.fits == 0)
+    if (closed_) return;
+    if (answer_.fits == Answer::freed)
+        return part_for_ever(failure(MPI_ERR_REQUEST,
+                                     "a partitioned send with tag {} was matched by a receive that "
+                                     "rank {} has freed without a start",
+                                     tag_, peer_));
+    if (answer_.fits == Answer::too_small)
         return part_for_ever(failure(MPI_ERR_TRUNCATE,
                                      "a partitioned send of {} bytes was matched by a receive of "
                                      "fewer: it needs as many at least",
@@ -128,6 +130,18 @@ void PartitionedSend::message_ended(Transfer& transfer, const Status& status, By
     const std::uint32_t index = index_of(transfer);
     if (index >= layout_.groups) return note(status, 1);
     note(status, groups_[index].is_split ? 0 : layout_.units_in(index));
+}
+
+void HeldPartitions::keep(const std::shared_ptr<PartitionedSide>& freed) {
+    std::erase_if(freed_,
+                  [](const std::weak_ptr<PartitionedSide>& each) { return each.expired(); });
+    freed_.push_back(freed);
+}
+
+void HeldPartitions::give_up() {
+    for (const std::weak_ptr<PartitionedSide>& each : freed_)
+        if (const std::shared_ptr<PartitionedSide> side = each.lock()) side->give_up();
+    freed_.clear();
 }
 
 int HeldPartitions::send() {

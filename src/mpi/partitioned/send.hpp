@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace gantry::mpi {
 
@@ -23,7 +24,6 @@ class PartitionedSend final : public PartitionedSide, public Link<PartitionedSen
     ~PartitionedSend() override;
 
     Status open(std::shared_ptr<PartitionedSide> self) override;
-    void close() override;
     bool is_ready(std::uint32_t partition) const { return ready_[partition]; }
     // MPI_Pready of one that is not.
     void make_ready(std::uint32_t partition);
@@ -46,13 +46,13 @@ class PartitionedSend final : public PartitionedSide, public Link<PartitionedSen
     };
     Greeting greeting_{};
     Answer answer_{};
-    Transfer greets_, hears_;
+    Transfer greets_;
     std::unique_ptr<bool[]> ready_;               // by partition
     std::unique_ptr<std::uint32_t[]> waits_for_;  // by unit: partitions that are not ready
     std::unique_ptr<Group[]> groups_;
 };
 
-// Those that hold something back.
+// Sends that hold something back, and sides that the program has freed before they met another.
 class HeldPartitions {
   public:
     bool empty() const { return sends_.empty(); }
@@ -61,9 +61,13 @@ class HeldPartitions {
     }
     // Sends all of it; returns how many sides had some.
     int send();
+    void keep(const std::shared_ptr<PartitionedSide>& freed);
+    // Those never meet anybody any more.
+    void give_up();
 
   private:
     IntrusiveList<PartitionedSend> sends_;
+    std::vector<std::weak_ptr<PartitionedSide>> freed_;
 };
 
 }  // namespace gantry::mpi

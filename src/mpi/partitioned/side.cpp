@@ -3,6 +3,8 @@
 // What both sides do alike: rounds, and messages that end.
 #include "mpi/partitioned/side.hpp"
 
+#include "mpi/partitioned/send.hpp"
+
 #include <limits>
 #include <new>
 #include <utility>
@@ -27,7 +29,14 @@ PartitionedSide::PartitionedSide(Role its_role, PartitionedPlace place,
                                  const PartitionedBuffer& buffer, int peer, int tag)
     : role(its_role), place_(std::move(place)), buffer_(buffer), peer_(peer), tag_(tag) {}
 
-void PartitionedSide::close() {}
+void PartitionedSide::close() {
+    closed_ = true;
+    if (hears_.request != nullptr) place_.held->keep(hears_.side);
+}
+
+void PartitionedSide::give_up() {
+    if (hears_.request != nullptr) messenger().cancel(*hears_.request);
+}
 
 p2p::Buffer PartitionedSide::group_buffer(std::uint32_t group) const {
     return buffer_.part(layout_.unit_begin(layout_.first_unit(group)),

@@ -12,6 +12,9 @@
 //     | -- unit 5, unit 4 ---------------------------------> |   tag first + groups + unit
 //
 // Messages of one tag keep their order, so a sender may start its next round before its receiver does.
+//
+// A side that the program frees before the two have met stays until they have, without its buffer: what it
+// would have met must not be met by the next one with its tag. It answers that it is gone.
 #pragma once
 
 #include "base/executor.hpp"
@@ -36,7 +39,7 @@ struct Answer {
     std::uint64_t element_bytes,
         message_bytes;        // of the receiver: with the greeting they give the layout
     std::uint32_t first_tag;  // of the receiver's own
-    std::uint32_t fits;       // 0: the receiver has less room than the sender bytes
+    enum Fits : std::uint32_t { too_small, yes, freed } fits;
 };
 
 // What a program says as it makes one.
@@ -87,8 +90,10 @@ class PartitionedSide {
     virtual Status open(std::shared_ptr<PartitionedSide> self) = 0;
     // MPI_Start: a request that is over with the round.
     Result<p2p::Request*> start();
-    // The program has freed its request: the other side is waited for no more.
-    virtual void close();
+    // The program has freed its request, and with it buffer and type.
+    void close();
+    // The job ends: the other side is waited for no more.
+    void give_up();
 
   protected:
     // A message under way. It keeps the side alive; message_ended() hears of its end.
@@ -128,6 +133,8 @@ class PartitionedSide {
     const int peer_, tag_;
     std::weak_ptr<PartitionedSide> self_;
     bool agreed_ = false;
+    bool closed_ = false;
+    Transfer hears_;  // what the other side says at first
     PartitionLayout layout_;
     p2p::Request* round_ = nullptr;  // under way; who started it gives it back
     Status mismatch_;                // of the two sides' types: every round ends with it

@@ -42,8 +42,11 @@ bool are_started(Polled& self) {
     const auto* handles = static_cast<const MPI_Request*>(self.pointers[0]);
     int& first_open = self.numbers[1];
     for (; first_open < self.numbers[0]; ++first_open) {
-        const Request& request = *find(handles[first_open]);
-        if (Requests::operation_of(request)->buffered && !Requests::over(request)) return false;
+        // Another thread may have freed it meanwhile.
+        const Request* request = find(handles[first_open]);
+        const Operation* operation =
+            request != nullptr ? Requests::operation_of(*request) : nullptr;
+        if (operation != nullptr && operation->buffered && !Requests::over(*request)) return false;
     }
     return true;
 }

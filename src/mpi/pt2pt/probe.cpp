@@ -162,7 +162,8 @@ Status imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* messa
             p.engine->requests().completed(p2p::RequestKind::receive, proc_null_outcome());
         if (!done.ok()) return std::move(done).status();
         *message = MPI_MESSAGE_NULL;
-        *request = p.engine->requests().hand_out(*done, *p.self);
+        *request = p.self != nullptr ? p.engine->requests().hand_out(*done, *p.self)
+                                     : p.engine->requests().hand_out(*done);
         return success();
     }
     Comm* comm = nullptr;

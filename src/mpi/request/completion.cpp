@@ -118,12 +118,17 @@ Any tell_some(Engine& engine, Handle* handles, int count, int* outcount, int* in
 
 }  // namespace
 
+Status completed_by_another() {
+    return failure(MPI_ERR_REQUEST,
+                   "another thread has completed this request meanwhile; one thread at a time may "
+                   "wait for a request");
+}
+
+// What is not there any more, because another thread has completed it, is over.
 bool all_over(const MPI_Request* handles, int count, int& first_open) {
-    // The call has judged the handles, and a request keeps its memory (base/slab.hpp).
     for (; first_open < count; ++first_open) {
-        const MPI_Request handle = handles[first_open];
-        if (handle != MPI_REQUEST_NULL && !Requests::over(*reinterpret_cast<Request*>(handle)))
-            return false;
+        const Request* request = active_at(handles[first_open]);
+        if (request != nullptr && !Requests::over(*request)) return false;
     }
     return true;
 }
@@ -143,13 +148,14 @@ void retire_front(Engine& engine, MPI_Request* handles, int over, MPI_Status* st
                   int& retired) {
     for (; retired < over; ++retired) {
         MPI_Request& handle = handles[retired];
-        if (handle == MPI_REQUEST_NULL) {
+        Request* request = active_at(handle);
+        if (request == nullptr) {
             write_empty(at(statuses, retired));
-        } else {
-            Request& request = *reinterpret_cast<Request*>(handle);  // judged, as in all_over
-            if (Requests::operation_of(request) != nullptr || !request.status.ok()) return;
-            (void)told(engine, handle, request, at(statuses, retired));
+            continue;
         }
+        if (Requests::operation_of(*request) != nullptr || !request->status.ok()) return;
+        if (!request->done) return;  // another thread has put a new one there
+        (void)told(engine, handle, *request, at(statuses, retired));
     }
 }
 

@@ -9,6 +9,10 @@
 
 namespace gantry::mpi {
 
+// Two threads may not complete one request at once (MPI 5.0 section 11.6.2). Of those that share the
+// handle all but one find it null; a copy of it is refused.
+[[gnu::cold]] Status completed_by_another();
+
 enum class Any { none_yet, completed, no_active };
 
 // Whether each is complete, null or inactive. `first_open` remembers where the last look ended, so

@@ -35,12 +35,18 @@ MPI_Request handle_of(p2p::Request* request) {
 }
 
 // The program's free function, of a generalized request that is about to end.
-Status call_free(const Operation* operation) {
-    if (operation == nullptr || !operation->generalized) return success();
+Status call_free(const Operation& operation) {
     const LetOthersIn program;
-    const int code = operation->free(operation->extra_state);
+    const int code = operation.free(operation.extra_state);
     if (code == MPI_SUCCESS) return success();
     return failure(code, "the free function of a generalized request returned {}", code);
+}
+
+// While functions of the program are called for a request that ends, other threads are in: they do not
+// find it any more, neither by this handle nor by a copy.
+void hide(MPI_Request& handle, p2p::Request& request) {
+    handle = MPI_REQUEST_NULL;
+    request.detached = true;
 }
 
 }  // namespace
@@ -204,9 +210,9 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
     if (operation != nullptr && operation->generalized) {
         MPI_Status own{};
         write_empty(&own);
-        const int code = [&] {
+        const int code = [&own, function = operation->query, extra_state = operation->extra_state] {
             const LetOthersIn program;
-            return operation->query(operation->extra_state, &own);
+            return function(extra_state, &own);
         }();
         if (status != MPI_STATUS_IGNORE) {
             const int error = status->MPI_ERROR;
@@ -241,6 +247,7 @@ void Requests::end(p2p::Request& request) {
         mpi::release(static_cast<Comm*>(request.owner));
     }
     request.owner = nullptr;
+    request.detached = false;
     if (request.posted != nullptr) [[unlikely]]
         engine_.postbox().give_back(request);
     else
@@ -249,14 +256,23 @@ void Requests::end(p2p::Request& request) {
 
 Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* status) {
     Operation* operation = operation_of(request);
+    // A copy of a handle that the program has freed.
+    if (!orphans_.empty()) [[unlikely]]
+        std::erase(orphans_, &request);
+    if (operation != nullptr && operation->generalized) {
+        hide(handle, request);
+        Status ended = peek(request, status);
+        Status freed = call_free(*operation);
+        if (ended.ok()) ended = std::move(freed);
+        end(request);
+        return ended;
+    }
     Status ended = peek(request, status);
     if (operation != nullptr && operation->persistent()) {
         if (operation->in_flight != nullptr)
             engine_.messenger().release(std::exchange(operation->in_flight, nullptr));
         return ended;
     }
-    Status freed = call_free(operation);
-    if (ended.ok()) ended = std::move(freed);
     end(request);
     handle = MPI_REQUEST_NULL;
     return ended;
@@ -266,12 +282,18 @@ Status Requests::free(MPI_Request& handle, p2p::Request& request) {
     Operation* operation = operation_of(request);
     // A receive asks its communicator's group, until its end, who can still send to it.
     const bool needs_group = request.kind == p2p::RequestKind::receive;
+    if (std::find(orphans_.begin(), orphans_.end(), &request) != orphans_.end())
+        return failure(MPI_ERR_REQUEST, "the request was freed before");
     if (over(request) || (operation == nullptr && !needs_group)) {
         if (operation == nullptr && request.kind == p2p::RequestKind::collective && !request.done)
             return failure(
                 MPI_ERR_REQUEST,
                 "a nonblocking collective operation cannot be freed while it runs; wait for it");
-        Status freed = call_free(operation);
+        Status freed;
+        if (operation != nullptr && operation->generalized) {
+            hide(handle, request);
+            freed = call_free(*operation);
+        }
         end(request);
         handle = MPI_REQUEST_NULL;
         return freed;
@@ -300,7 +322,8 @@ Status Requests::start(p2p::Request& request) {
 Status Requests::complete(p2p::Request& generalized) {
     generalized.complete(success());
     if (std::erase(orphans_, &generalized) == 0) return success();
-    Status freed = call_free(operation_of(generalized));
+    generalized.detached = true;
+    Status freed = call_free(*operation_of(generalized));
     end(generalized);
     return freed;
 }

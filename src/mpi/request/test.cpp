@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The Test forms: look, make progress once if that is needed, look again. Also MPI_Request_free,
-// MPI_Cancel and MPI_Request_get_status.
+// MPI_Cancel and MPI_Request_get_status. Other threads come in with the progress and may complete what
+// was looked at, so it is looked up again.
 #include "mpi/bodies.hpp"
 #include "mpi/engine/boundary.hpp"
 #include "mpi/engine/pending.hpp"
@@ -37,7 +38,15 @@ Status test(MPI_Request* request, int* flag, MPI_Status* status) {
         return success();
     }
     Request* object = find(*request);
-    if (!Requests::over(*object)) turn(engine());
+    if (!Requests::over(*object)) {
+        turn(engine());
+        if (*request == MPI_REQUEST_NULL) {
+            write_empty(status);
+            return success();
+        }
+        object = find(*request);
+        if (object == nullptr) return completed_by_another();
+    }
     if (Requests::over(*object)) return engine().requests().retire(*request, *object, status);
     *flag = 0;
     return success();
@@ -83,7 +92,11 @@ Status request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
         return success();
     }
     Request* object = find(request);
-    if (!Requests::over(*object)) turn(engine());
+    if (!Requests::over(*object)) {
+        turn(engine());
+        object = find(request);
+        if (object == nullptr) return completed_by_another();
+    }
     *flag = Requests::over(*object);
     return *flag != 0 ? engine().requests().peek(*object, status) : success();
 }
@@ -126,9 +139,10 @@ Status cancel(MPI_Request* request) {
     Request* object = find(*request);
     Operation* operation = Requests::operation_of(*object);
     if (operation != nullptr && operation->generalized) {
-        const int code = [operation, done = object->done] {
+        const int code = [function = operation->cancel, extra_state = operation->extra_state,
+                          done = object->done] {
             const LetOthersIn program;
-            return operation->cancel(operation->extra_state, done ? 1 : 0);
+            return function(extra_state, done ? 1 : 0);
         }();
         if (code != MPI_SUCCESS)
             return failure(code, "the cancel function of a generalized request returned {}", code);

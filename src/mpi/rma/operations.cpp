@@ -137,6 +137,10 @@ Result<Access> change(const void* origin_addr, MPI_Count origin_count, Datatype*
     GANTRY_TRY(set_items(*made, target.datatype, op));
     made->bytes = made->count * target.datatype.size();
     const bool only_reads = made->operation == layout::Operation::no_op;
+    if (only_reads && result_datatype == nullptr)
+        return failure(MPI_ERR_OP,
+                       "MPI_NO_OP changes nothing: only operations that fetch take it "
+                       "(MPI_Get_accumulate, MPI_Fetch_and_op)");
     if (!only_reads) {
         if (origin_datatype == nullptr)
             return failure(MPI_ERR_TYPE,
@@ -151,10 +155,7 @@ Result<Access> change(const void* origin_addr, MPI_Count origin_count, Datatype*
         made->bytes = given;
         GANTRY_TRY(win.engine->checks().one_sided(origin->buffer, target.elements()));
     }
-    if (result_datatype == nullptr) {
-        if (only_reads) made->bytes = 0;
-        return made;
-    }
+    if (result_datatype == nullptr) return made;
     Result<Side> result = side(win, result_addr, result_count, *result_datatype);
     GANTRY_TRY(result.status());
     made->result = *result;

@@ -54,12 +54,26 @@ rma::Lock lock_of(int lock_type, int assertion) {
     return lock_type == MPI_LOCK_EXCLUSIVE ? rma::Lock::exclusive : rma::Lock::shared;
 }
 
+// With an assertion that does not hold.
+Task<Status> false_fence(Executor& executor, Win* win, int assertion) {
+    Status made = co_await win->window->fence(executor, assertion);
+    GANTRY_CO_TRY(made);
+    co_return failure(MPI_ERR_ASSERT,
+                      "MPI_Win_fence with MPI_MODE_NOPRECEDE behind operations of this rank");
+}
+
 }  // namespace
 
 Pending win_fence(int assert, Win& win) {
     GANTRY_TRY(check_assertion(
         assert, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED,
         "MPI_Win_fence"));
+    // The others are in the fence: it is made, and then fails.
+    const bool is_false = win.checked && (assert& MPI_MODE_NOPRECEDE) != 0 &&
+                          win.window->epochs.fence == rma::Epochs::Fence::used;
+    if (is_false)
+        return pending(win,
+                       false_fence(win.engine->executor(), &win, assert & ~MPI_MODE_NOPRECEDE));
     return pending(win, win.window->fence(win.engine->executor(), assert));
 }
 

@@ -41,4 +41,7 @@ struct Win : Object<MPI_Win> {
     device::HostMemory program;  // the stack and heap of small origins, about which nobody is asked
 };
 
+// One owner less; the last one ends it.
+void release(Win* win);
+
 }  // namespace gantry::mpi

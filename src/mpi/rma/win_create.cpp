@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Making and freeing windows (MPI 5.0 section 12.2).
+#include "base/log.hpp"
 #include "coll/team.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/check/agreement.hpp"
 #include "mpi/comm/context.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
@@ -76,15 +78,31 @@ Task<Status> make(Executor& executor, Comm* comm, coll::Team team, rma::Wanted w
     co_return success();
 }
 
-Pending begin(Comm& comm, const rma::Wanted& wanted, const Info* info, void* baseptr,
-              MPI_Win* win) {
+// What ranks promise to name alike.
+std::string promised(const rma::Wanted& wanted, const InfoPairs& hints) {
+    const auto holds = [&hints](const char* hint) {
+        const std::string* value = value_of(hints, hint);
+        return value != nullptr && *value == "true";
+    };
+    std::string text;
+    if (holds("same_size")) text += fmt::format("same_size and {} bytes ", wanted.bytes);
+    if (holds("same_disp_unit")) text += fmt::format("same_disp_unit and {}", wanted.unit);
+    return text;
+}
+
+Pending begin(const char* function, Comm& comm, const rma::Wanted& wanted, const Info* info,
+              void* baseptr, MPI_Win* win) {
     const coll::Team team = comm.team();
     if (wanted.unit > INT_MAX)
         return failure(MPI_ERR_DISP, "a displacement unit of {} bytes; an int must hold it",
                        wanted.unit);
     InfoPairs hints = info != nullptr ? info->pairs : InfoPairs{};
-    return Pending(*comm.engine, make(comm.engine->executor(), &comm, team, wanted,
-                                      std::move(hints), baseptr, win));
+    const Agreement said = Agreement(comm, function).names(promised(wanted, hints));
+    const auto make_it = [&comm, wanted, hints = std::move(hints), baseptr,
+                          win](const coll::Team& among) {
+        return make(among.executor(), &comm, among, wanted, hints, baseptr, win);
+    };
+    return Pending(*comm.engine, run_behind(said, team, make_it));
 }
 
 rma::Wanted wanted(Flavor flavor, MPI_Aint bytes, MPI_Aint unit, const Info* info) {
@@ -107,32 +125,40 @@ Task<Status> end(Executor& executor, Win* win) {
     delete std::exchange(win->window, nullptr);
     // The window's error handler is yet to hear of a failure.
     if (!closed.ok()) co_return closed;
-    release(win->errhandler);
-    process().wins.destroy(win);
+    release(win);
     co_return success();
 }
 
 }  // namespace
 
+void release(Win* win) {
+    if (!let_go(win)) return;
+    release(win->errhandler);
+    process().wins.destroy(win);
+}
+
 Pending win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, Info* info, Comm& comm,
                    MPI_Win* win) {
     rma::Wanted made = wanted(Flavor::create, size, disp_unit, info);
     made.base = base;
-    return begin(comm, made, info, nullptr, win);
+    return begin("MPI_Win_create", comm, made, info, nullptr, win);
 }
 
 Pending win_allocate(MPI_Aint size, MPI_Aint disp_unit, Info* info, Comm& comm, void* baseptr,
                      MPI_Win* win) {
-    return begin(comm, wanted(Flavor::allocate, size, disp_unit, info), info, baseptr, win);
+    return begin("MPI_Win_allocate", comm, wanted(Flavor::allocate, size, disp_unit, info), info,
+                 baseptr, win);
 }
 
 Pending win_allocate_shared(MPI_Aint size, MPI_Aint disp_unit, Info* info, Comm& comm,
                             void* baseptr, MPI_Win* win) {
-    return begin(comm, wanted(Flavor::shared, size, disp_unit, info), info, baseptr, win);
+    return begin("MPI_Win_allocate_shared", comm, wanted(Flavor::shared, size, disp_unit, info),
+                 info, baseptr, win);
 }
 
 Pending win_create_dynamic(Info* info, Comm& comm, MPI_Win* win) {
-    return begin(comm, wanted(Flavor::dynamic, 0, 1, info), info, nullptr, win);
+    return begin("MPI_Win_create_dynamic", comm, wanted(Flavor::dynamic, 0, 1, info), info, nullptr,
+                 win);
 }
 
 Pending win_free(MPI_Win* win) {
@@ -143,7 +169,15 @@ Pending win_free(MPI_Win* win) {
     if (epochs.started || epochs.posted)
         return failure(MPI_ERR_RMA_SYNC,
                        "MPI_Win_free inside an epoch: call MPI_Win_complete or MPI_Win_wait first");
+    if (object->checked && epochs.fence == rma::Epochs::Fence::used)
+        log::warn(
+            "mpi: MPI_Win_free behind operations that no MPI_Win_fence has ended: nobody knows "
+            "whether they arrive");
     GANTRY_TRY(object->attributes.remove_all(object->handle));
+    // The program's handle and this call hold it.
+    if (find(*win) != object || object->references > 2)
+        return failure(MPI_ERR_RMA_SYNC,
+                       "MPI_Win_free while another thread is inside a call on the window");
     *win = MPI_WIN_NULL;
     object->handles = 0;
     return Pending(*object->engine, end(object->engine->executor(), object));

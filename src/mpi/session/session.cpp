@@ -59,6 +59,9 @@ Task<Status> open_session(Executor& executor, Engine* engine, InfoPairs hints,
                           Errhandler* errhandler, MPI_Session* handle) {
     Status started = co_await engine->need_start(executor);
     GANTRY_CO_TRY(started);
+    // Programs ask MPI_COMM_WORLD for their rank before they have made a communicator of a session.
+    Status world = make_world(*engine);
+    GANTRY_CO_TRY(world);
     Session* session = create(process().sessions);
     if (session == nullptr) co_return no_memory("a session");
     session->engine = engine;

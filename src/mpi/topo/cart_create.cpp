@@ -23,7 +23,8 @@ Arrangement reorder_by_node(const Comm& comm, const Cartesian& grid) {
 }
 
 // The grid's communicator: position i is the process members[i] of the old one.
-Pending create_grid(Comm& comm, Cartesian grid, const std::vector<int>& processes, int tag,
+Pending create_grid(Comm& comm, const Agreement& said, Cartesian grid,
+                    const std::vector<int>& processes, const coll::Team& everybody,
                     MPI_Comm* newcomm) {
     Members members;
     for (int process : processes) {
@@ -35,21 +36,25 @@ Pending create_grid(Comm& comm, Cartesian grid, const std::vector<int>& processe
         coll::Neighbors neighbors = grid.neighbors(members.rank);
         topology = make_topology(std::move(grid), std::move(neighbors));
     }
-    return make_among(comm, std::move(members), tag, std::move(topology), newcomm);
+    return make_agreed(comm, said, std::move(members), everybody, std::move(topology), newcomm);
 }
 
 }  // namespace
 
 Pending cart_create(Comm& comm_old, int ndims, const int* dims, const int* periods, int reorder,
                     MPI_Comm* comm_cart) {
-    const int tag = comm_old.team().tag;
+    const coll::Team everybody = comm_old.team();
     *comm_cart = MPI_COMM_NULL;
     Result<Cartesian> grid = make_grid(ndims, dims, periods, comm_old.size());
     if (!grid.ok()) return std::move(grid).status();
     const Arrangement arrangement =
         reorder != 0 ? reorder_by_node(comm_old, *grid) : keep_ranks(*grid, "");
     if (reorder != 0 && comm_old.rank() == 0) log::info("topo: {}", arrangement.text(*grid));
-    return create_grid(comm_old, std::move(*grid), arrangement.process_at, tag, comm_cart);
+    std::vector<int> named(grid->dims);
+    named.insert(named.end(), periods, periods + ndims);
+    const Agreement said = Agreement(comm_old, "MPI_Cart_create").names("dims and periods", named);
+    return create_grid(comm_old, said, std::move(*grid), arrangement.process_at, everybody,
+                       comm_cart);
 }
 
 Status cart_map(Comm& comm, int ndims, const int* dims, const int* periods, int* newrank) {
@@ -60,7 +65,7 @@ Status cart_map(Comm& comm, int ndims, const int* dims, const int* periods, int*
 }
 
 Pending cart_sub(Comm& comm, const int* remain_dims, MPI_Comm* newcomm) {
-    const int tag = comm.team().tag;
+    const coll::Team everybody = comm.team();
     *newcomm = MPI_COMM_NULL;
     Result<const Cartesian*> found = cartesian_of(comm);
     if (!found.ok()) return std::move(found).status();
@@ -86,7 +91,9 @@ Pending cart_sub(Comm& comm, const int* remain_dims, MPI_Comm* newcomm) {
         GANTRY_ASSERT(process.ok());
         processes.push_back(*process);
     }
-    return create_grid(comm, std::move(grid), processes, tag, newcomm);
+    const Agreement said =
+        Agreement(comm, "MPI_Cart_sub").names("remain_dims", {remain_dims, whole.dims.size()});
+    return create_grid(comm, said, std::move(grid), processes, everybody, newcomm);
 }
 
 }  // namespace gantry::mpi

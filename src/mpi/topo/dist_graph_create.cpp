@@ -20,8 +20,10 @@ Status check_ranks(const char* name, const int* ranks, std::int64_t number, cons
     if (ranks == nullptr && number > 0)
         return failure(MPI_ERR_ARG, "argument {} is a null pointer", name);
     for (std::int64_t i = 0; i < number; ++i)
-        if (ranks[i] < 0 || ranks[i] >= comm.size())
-            return failure(MPI_ERR_RANK, "argument {}[{}] is {} and must lie between 0 and {}",
+        if (ranks[i] != MPI_PROC_NULL && (ranks[i] < 0 || ranks[i] >= comm.size()))
+            return failure(MPI_ERR_RANK,
+                           "argument {}[{}] is {} and must lie between 0 and {}, or be "
+                           "MPI_PROC_NULL",
                            name, i, ranks[i], comm.size() - 1);
     return success();
 }
@@ -86,7 +88,7 @@ Pending dist_graph_create_adjacent(Comm& comm_old, int indegree, const int* sour
                                    const int* sourceweights, int outdegree, const int* destinations,
                                    const int* destweights, Info*, int reorder,
                                    MPI_Comm* comm_dist_graph) {
-    const int tag = comm_old.team().tag;
+    const coll::Team everybody_old = comm_old.team();
     *comm_dist_graph = MPI_COMM_NULL;
     GANTRY_TRY(check_ranks("sources", sources, indegree, comm_old));
     GANTRY_TRY(check_ranks("destinations", destinations, outdegree, comm_old));
@@ -113,8 +115,9 @@ Pending dist_graph_create_adjacent(Comm& comm_old, int indegree, const int* sour
         if (indegree > 0) mine.source_weights.assign(sourceweights, sourceweights + indegree);
         if (outdegree > 0) mine.destination_weights.assign(destweights, destweights + outdegree);
     }
-    return make_among(comm_old, everybody(comm_old), tag, topology_of(std::move(mine)),
-                      comm_dist_graph);
+    return make_agreed(comm_old, Agreement(comm_old, "MPI_Dist_graph_create_adjacent"),
+                       everybody(comm_old), everybody_old, topology_of(std::move(mine)),
+                       comm_dist_graph);
 }
 
 Pending dist_graph_create(Comm& comm_old, int n, const int* sources, const int* degrees,
@@ -136,8 +139,12 @@ Pending dist_graph_create(Comm& comm_old, int n, const int* sources, const int* 
     for (int i = 0; i < n; ++i)
         for (int k = 0; k < degrees[i]; ++k, ++edge)
             named.push_back({sources[i], destinations[edge], weighted ? weights[edge] : 1});
-    return Pending(*comm_old.engine, share_and_make(comm_old.engine->executor(), &comm_old, team,
-                                                    std::move(named), weighted, comm_dist_graph));
+    const auto make = [&comm_old, named = std::move(named), weighted,
+                       comm_dist_graph](const coll::Team& among) {
+        return share_and_make(among.executor(), &comm_old, among, named, weighted, comm_dist_graph);
+    };
+    return Pending(*comm_old.engine,
+                   run_behind(Agreement(comm_old, "MPI_Dist_graph_create"), team, make));
 }
 
 }  // namespace gantry::mpi

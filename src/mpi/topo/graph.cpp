@@ -58,7 +58,7 @@ std::span<const int> neighbors_in(const Graph& graph, int rank) {
 
 Pending graph_create(Comm& comm_old, int nnodes, const int* index, const int* edges, int reorder,
                      MPI_Comm* comm_graph) {
-    const int tag = comm_old.team().tag;
+    const coll::Team everybody = comm_old.team();
     *comm_graph = MPI_COMM_NULL;
     Result<int> number = check_graph(comm_old, nnodes, index, edges);
     if (!number.ok()) return std::move(number).status();
@@ -80,7 +80,11 @@ Pending graph_create(Comm& comm_old, int nnodes, const int* index, const int* ed
         neighbors.destinations = neighbors.sources;
         topology = make_topology(std::move(graph), std::move(neighbors));
     }
-    return make_among(comm_old, std::move(members), tag, std::move(topology), comm_graph);
+    std::vector<int> named(index, index + nnodes);
+    named.insert(named.end(), edges, edges + *number);
+    const Agreement said = Agreement(comm_old, "MPI_Graph_create").names("index and edges", named);
+    return make_agreed(comm_old, said, std::move(members), everybody, std::move(topology),
+                       comm_graph);
 }
 
 Status graph_map(Comm& comm, int nnodes, const int* index, const int* edges, int* newrank) {

@@ -232,13 +232,31 @@ Status Segment::reserve(Bytes offset, Bytes bytes) const {
                           "lower GANTRY_HOST_POOL, GANTRY_DEVICE_POOL or GANTRY_RING");
 }
 
-Result<Mapping> Segment::map(Bytes offset, Bytes bytes) const {
-    void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_,
-                         static_cast<off_t>(offset));
-    if (address == MAP_FAILED)
-        return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, bytes,
-                              "See `ulimit -v` and vm.max_map_count");
-    return Mapping(address, bytes);
+Result<Mapping> Segment::map(Bytes offset, Bytes bytes, Bytes alignment) const {
+    constexpr const char* kHelps = "See `ulimit -v` and vm.max_map_count";
+    void* address = nullptr;
+    if (alignment > page_bytes()) {
+        // Addresses for more than that, of which those around the right ones are given back.
+        const Bytes wider = round_up(bytes, page_bytes()) + alignment;
+        void* const all =
+            mmap(nullptr, wider, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (all == MAP_FAILED)
+            return system_failure(MPI_ERR_NO_MEM, "shm: aligned addresses for", what_, wider,
+                                  kHelps);
+        auto* const begin = static_cast<std::byte*>(all);
+        const Bytes before = round_up(reinterpret_cast<std::uintptr_t>(all), alignment) -
+                             reinterpret_cast<std::uintptr_t>(all);
+        if (before > 0) munmap(begin, before);
+        const Bytes behind = before + round_up(bytes, page_bytes());
+        munmap(begin + behind, wider - behind);
+        address = begin + before;
+    }
+    void* const mapped = mmap(address, bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | (address != nullptr ? MAP_FIXED : 0), descriptor_,
+                              static_cast<off_t>(offset));
+    if (mapped == MAP_FAILED)
+        return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, bytes, kHelps);
+    return Mapping(mapped, bytes);
 }
 
 Result<Mapping> Segment::map_twice(Bytes offset, Bytes bytes) const {

@@ -62,7 +62,8 @@ class Segment {
     Bytes bytes() const { return bytes_; }
     SegmentName name() const;
     Status reserve(Bytes offset, Bytes bytes) const;
-    Result<Mapping> map(Bytes offset, Bytes bytes) const;
+    // At a multiple of `alignment`, a power of two.
+    Result<Mapping> map(Bytes offset, Bytes bytes, Bytes alignment = 1) const;
     // The same bytes twice in a row, so that what runs over the end of a ring is contiguous.
     Result<Mapping> map_twice(Bytes offset, Bytes bytes) const;
 

@@ -299,7 +299,7 @@ Result<std::span<std::byte>> ShmTransport::Shared::pool(Pool pool) {
 const RankSegment* ShmTransport::segment_of(Peer& peer) {
     if (peer.number == self_) return own_ ? &own_ : nullptr;
     if (Status failed = map_peer(peer)) {
-        log::warn("{}", failed.text());
+        if (!std::exchange(peer.named_unreachable, true)) log::warn("{}", failed.text());
         return nullptr;
     }
     return &peer.segment;

@@ -78,6 +78,7 @@ class ShmTransport final : public Transport {
         int rank;
         int number;
         bool lost = false;
+        bool named_unreachable = false;  // for people, once
         Reads reads = Reads::unknown;
         Shared shared;
         RankSegment segment;  // its memory, mapped at first contact
