@@ -212,6 +212,7 @@ MPI_CASE_OWN_INIT(a_refused_export_or_import_is_staged, 2) {
 
 MPI_CASE(a_first_message_to_a_new_buffer_opens_nothing, 2) {
     if (!gpu().simulated) skip("needs the simulator's counters");
+    repeat(Kind::device, Kind::device, 0, gpu().count > 1 ? rank() : 0, 5);  // anchors are opened
     for (Kind from : kDeviceKinds)
         for (Kind to : kDeviceKinds)
             for (int to_device = 0; to_device < std::min(gpu().count, 2); ++to_device) {
