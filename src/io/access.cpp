@@ -10,6 +10,7 @@
 //
 // No copy is ever larger than the pieces in flight.
 #include "base/scope.hpp"
+#include "base/yield.hpp"
 #include "io/depth.hpp"
 #include "io/errors.hpp"
 #include "io/file.hpp"
@@ -46,6 +47,18 @@ struct Operation {
     }
 };
 
+// By the caller where that is a copy of memory, or by a thread.
+Task<Status> carry_out(Executor& executor, Operation& operation, Transfer& transfer) {
+    Backend& backend = operation.file.files.backend();
+    if (operation.plan.at_once)
+        backend.carry_out_now(transfer);
+    else if (transfer.bytes() > plan::kMostReadNow || !backend.read_now(transfer)) {
+        Status ended = co_await backend.run(executor, transfer, operation.file.path);
+        co_return ended;
+    }
+    co_return outcome_of(transfer, operation.file.path);
+}
+
 // Runs of memory and of the file, side by side.
 class Pairs {
   public:
@@ -56,7 +69,7 @@ class Pairs {
           of_memory_(std::move(of_memory)),
           of_file_(std::move(of_file)) {}
 
-    // Up to so many bytes and segments; no segment: there are no more.
+    // Up to so many bytes, or segments.
     Bytes next(std::vector<Segment>& segments, Bytes most) {
         Bytes bytes = 0;
         while (bytes < most && segments.size() < kMostSegments) {
@@ -93,8 +106,7 @@ Task<Status> direct_piece(Executor& executor, Operation& operation, std::vector<
     const Within piece(operation.depth);
     Transfer transfer = operation.transfer();
     transfer.segments = std::move(segments);
-    Status ended =
-        co_await operation.file.files.backend().run(executor, transfer, operation.file.path);
+    Status ended = co_await carry_out(executor, operation, transfer);
     operation.note(transfer);
     co_return ended;
 }
@@ -107,8 +119,7 @@ Task<Status> packed_piece(Executor& executor, Operation& operation, Bytes first,
     Transfer transfer = operation.transfer();
     add_packed(operation, first, bytes, packed.get(), transfer.segments);
     if (operation.writes()) transfer::copy_out(operation.side, first, bytes, packed.get());
-    Status ended =
-        co_await operation.file.files.backend().run(executor, transfer, operation.file.path);
+    Status ended = co_await carry_out(executor, operation, transfer);
     operation.note(transfer);
     if (!operation.writes() && transfer.moved > 0)
         transfer::copy_in(operation.side, first, transfer.moved, packed.get());
@@ -131,9 +142,7 @@ Task<Status> slot_piece(Executor& executor, Operation& operation, transfer::Slot
                                transfer::HostCopy::cached, copied);
         ended = co_await copied;
     }
-    if (ended.ok())
-        ended =
-            co_await operation.file.files.backend().run(executor, transfer, operation.file.path);
+    if (ended.ok()) ended = co_await carry_out(executor, operation, transfer);
     operation.note(transfer);
     if (!operation.writes() && transfer.moved > 0) {
         Completion copied(executor);
@@ -153,9 +162,10 @@ Task<Status> run_direct(Executor& executor, Operation& operation) {
                 layout::RunWalk(*access.buffer.layout, 0, access.bytes()), view.displacement,
                 view.runs(access.first, access.bytes()));
     Scope pieces(executor);
-    while (!pieces.cancelled() && !operation.met_end) {
+    for (Bytes first = 0; first < access.bytes() && !pieces.cancelled() && !operation.met_end;) {
+        if (operation.plan.at_once && first > 0) co_await Yield(executor);
         std::vector<Segment> segments;
-        if (pairs.next(segments, operation.plan.piece) == 0) break;
+        first += pairs.next(segments, operation.plan.piece);
         pieces.spawn(direct_piece(executor, operation, std::move(segments)));
         Status room = co_await operation.depth.room(executor);
     }
@@ -167,6 +177,7 @@ Task<Status> run_packed(Executor& executor, Operation& operation) {
     const Bytes all = operation.access.bytes();
     Scope pieces(executor);
     for (Bytes first = 0; first < all && !pieces.cancelled() && !operation.met_end;) {
+        if (operation.plan.at_once && first > 0) co_await Yield(executor);
         const Bytes bytes = std::min(operation.plan.piece, all - first);
         pieces.spawn(packed_piece(executor, operation, first, bytes));
         first += bytes;
@@ -215,6 +226,7 @@ Task<Status> File::transfer_range(Executor& executor, Access access, Bytes* move
     plan::IoQuestion question;
     question.writes = access.direction == Direction::write;
     question.on_device = side.on_device();
+    question.in_memory = in_memory_;
     question.bytes = access.bytes();
     question.memory_run = mean_run(*access.buffer.layout, access.bytes());
     question.file_run = mean_run(type, access.bytes());

@@ -13,7 +13,13 @@ namespace gantry::io {
 
 class Backend {
   public:
+    // The system outlives this.
+    explicit Backend(System& system) : system_(system) {}
     virtual ~Backend() = default;
+    // Carried out when it returns, by the caller: for what is only a copy of memory.
+    void carry_out_now(Transfer& transfer) { carry_out(system_, transfer); }
+    // The same of a read, if the system has all of it in memory; false: nothing happened.
+    bool read_now(Transfer& transfer) { return io::read_now(system_, transfer); }
     // The transfer, and `done`, stay until `done` is complete; how it ended stands in the transfer.
     virtual void start(Transfer& transfer, Completion& done) = 0;
     // Any other call that may take long, made once, by another thread.
@@ -28,6 +34,9 @@ class Backend {
     // One other system call; `returned` is what it returns, and stays until then.
     Task<Status> call(Executor& executor, std::function<std::int64_t(System&)> asked,
                       std::int64_t* returned);
+
+  protected:
+    System& system_;
 };
 
 }  // namespace gantry::io

@@ -86,6 +86,7 @@ class File {
     coll::Planner planner_;
     std::uint32_t sequence_ = 0;
     int handle_ = -1;
+    bool in_memory_ = false;
 };
 
 // What files of an engine share.

@@ -71,8 +71,16 @@ Task<Status> File::open_here(Executor& executor, int flags) {
         },
         &returned);
     GANTRY_CO_TRY(asked);
-    if (returned >= 0) handle_ = static_cast<int>(returned);
-    co_return outcome(returned, "opening", path);
+    if (returned < 0) co_return outcome(returned, "opening", path);
+    handle_ = static_cast<int>(returned);
+    asked = co_await files.backend().call(
+        executor,
+        [handle = handle_](System& system) {
+            return static_cast<std::int64_t>(system.is_in_memory(handle));
+        },
+        &returned);
+    in_memory_ = returned == 1;
+    co_return asked;
 }
 
 Task<Status> File::open(Executor& executor, coll::Team team, p2p::Group window) {

@@ -2,7 +2,9 @@
 #include "io/system.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -49,6 +51,16 @@ int System::sync(int file) {
 
 std::int64_t System::read(int file, const iovec* pieces, int number, std::int64_t offset) {
     return or_error(::preadv(file, pieces, number, offset));
+}
+
+std::int64_t System::read_now(int file, const iovec* pieces, int number, std::int64_t offset) {
+    return or_error(::preadv2(file, pieces, number, offset, RWF_NOWAIT));
+}
+
+bool System::is_in_memory(int file) {
+    struct statfs facts {};
+    return ::fstatfs(file, &facts) == 0 &&
+           (facts.f_type == TMPFS_MAGIC || facts.f_type == RAMFS_MAGIC);
 }
 
 std::int64_t System::write(int file, const iovec* pieces, int number, std::int64_t offset) {

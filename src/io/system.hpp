@@ -27,7 +27,11 @@ class System {
     virtual int allocate(int file, std::int64_t bytes);
     virtual int sync(int file);
     virtual std::int64_t read(int file, const iovec* pieces, int number, std::int64_t offset);
+    // The same without waiting for a device: -EAGAIN, or -EOPNOTSUPP where the file system cannot say.
+    virtual std::int64_t read_now(int file, const iovec* pieces, int number, std::int64_t offset);
     virtual std::int64_t write(int file, const iovec* pieces, int number, std::int64_t offset);
+    // Whether the file lies in memory alone (tmpfs): a read or write is a copy there.
+    virtual bool is_in_memory(int file);
     // Of a range of bytes, against other openings of the file; -EAGAIN: one of them holds it.
     virtual int try_lock(int file, LockKind kind, std::int64_t offset, std::int64_t bytes);
 };

@@ -26,7 +26,7 @@ namespace gantry::io {
 class ThreadBackend final : public Backend {
   public:
     // The system outlives this.
-    ThreadBackend(System& system, int threads) : system_(system), most_threads_(threads) {}
+    ThreadBackend(System& system, int threads) : Backend(system), most_threads_(threads) {}
     ~ThreadBackend() override;
     ThreadBackend(const ThreadBackend&) = delete;
     ThreadBackend& operator=(const ThreadBackend&) = delete;
@@ -48,7 +48,6 @@ class ThreadBackend final : public Backend {
     void carry_out(Job& job);
     void carry_out_oldest();
 
-    System& system_;
     const int most_threads_;
     int under_way_ = 0;  // the engine's: given, and not told of
     std::mutex lock_;

@@ -167,6 +167,19 @@ void carry_out(System& system, Transfer& transfer) {
         carry_out_exactly(system, transfer);
 }
 
+bool read_now(System& system, Transfer& transfer) {
+    if (transfer.direction != Direction::read || transfer.segments.empty()) return false;
+    Call call;
+    gather(transfer, 0, 0, call);
+    if (call.bytes != transfer.bytes()) return false;
+    const std::int64_t moved = system.read_now(transfer.file, call.pieces.data(), call.number,
+                                               transfer.segments[0].offset);
+    // Fewer bytes may be in memory than in the file.
+    if (moved != static_cast<std::int64_t>(call.bytes)) return false;
+    transfer.moved = call.bytes;
+    return true;
+}
+
 Status outcome_of(const Transfer& transfer, std::string_view path) {
     if (transfer.failed == 0) return success();
     return refused(fmt::format("{} {} bytes at byte {} of \"{}\"",

@@ -42,6 +42,8 @@ struct Transfer {
 };
 
 void carry_out(System& system, Transfer& transfer);
+// A read of one call that the system has in memory is carried out; false: nothing happened.
+bool read_now(System& system, Transfer& transfer);
 
 // "writing 10 bytes at byte 5 of ..." of a transfer that failed.
 Status outcome_of(const Transfer& transfer, std::string_view path);

@@ -13,6 +13,8 @@ constexpr Bytes kDirectPiece = 8 * kMiB;
 // Through scratch memory or slots: the next piece is packed while this one is written.
 constexpr Bytes kStagedPiece = 1 * kMiB;
 constexpr int kDepth = 4;
+// What the caller copies between two looks at everything else.
+constexpr Bytes kAtOncePiece = 256 * kKiB;
 // Shorter runs of memory are packed: a piece of a vector of the system costs some tens of nanoseconds.
 constexpr Bytes kPackedBelow = 1 * kKiB;
 // What a read of another place in the file costs, in bytes that are read meanwhile.
@@ -29,10 +31,12 @@ IoPlan io_plan(const IoQuestion& question) {
     if (question.on_device) {
         plan = {IoWay::slots, std::min(kStagedPiece, question.largest_slot), kDepth, 0};
     } else if (question.memory_run < kPackedBelow && question.memory_run < question.bytes) {
-        plan = {IoWay::packed, kStagedPiece, kDepth, 0};
+        plan = {IoWay::packed, question.in_memory ? kAtOncePiece : kStagedPiece, kDepth, 0};
     } else {
-        plan = {IoWay::direct, kDirectPiece, kDepth, 0};
+        plan = {IoWay::direct, question.in_memory ? kAtOncePiece : kDirectPiece, kDepth, 0};
     }
+    // What is copied out of a GPU meanwhile is worth a thread.
+    plan.at_once = question.in_memory && !question.on_device;
     const bool has_gaps = question.file_gap > 0 && question.file_run < question.bytes;
     if (question.writes || !has_gaps || question.sieve == IoSwitch::disable) return plan;
     // As many bytes in the gaps as calls are saved by them.

@@ -22,6 +22,7 @@ enum class IoWay : std::uint8_t { direct, packed, slots };
 struct IoQuestion {
     bool writes = false;
     bool on_device = false;
+    bool in_memory = false;  // the file: tmpfs
     Bytes bytes = 0;
     // The mean of the runs, in bytes.
     Bytes memory_run = 0, file_run = 0, file_gap = 0;
@@ -31,11 +32,15 @@ struct IoQuestion {
 
 struct IoPlan {
     IoWay way = IoWay::direct;
-    Bytes piece = 0;  // bytes of one transfer
-    int depth = 1;    // transfers in flight at most
-    Bytes sieve = 0;  // reads: gaps up to so many bytes are read as well
+    Bytes piece = 0;       // bytes of one transfer
+    int depth = 1;         // transfers in flight at most
+    Bytes sieve = 0;       // reads: gaps up to so many bytes are read as well
+    bool at_once = false;  // by the caller, piece by piece: a thread would only make the same copy
     bool operator==(const IoPlan&) const = default;
 };
+
+// A read of so many bytes is tried without a thread first, in case the system has them in memory.
+inline constexpr Bytes kMostReadNow = 64 * kKiB;
 
 IoPlan io_plan(const IoQuestion& question);
 

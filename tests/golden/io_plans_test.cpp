@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 namespace gantry::test {
 namespace {
 
@@ -33,11 +35,12 @@ std::string alone() {
                         {64 * kMiB, 4096, 64 * kKiB},
                         {8, 8, 8},
                         {64 * kMiB, 1 * kMiB, 3 * kMiB}};
-    for (const bool on_device : {false, true})
+    for (const char* place : {"host", "host to tmpfs", "device", "device to tmpfs"})
         for (const bool writes : {true, false})
             for (const Runs& runs : all) {
                 const IoPlan plan = io_plan({.writes = writes,
-                                             .on_device = on_device,
+                                             .on_device = place[0] == 'd',
+                                             .in_memory = std::strstr(place, "tmpfs") != nullptr,
                                              .bytes = 64 * kMiB,
                                              .memory_run = runs.memory,
                                              .file_run = runs.file,
@@ -45,9 +48,10 @@ std::string alone() {
                                              .largest_slot = 4 * kMiB});
                 text += fmt::format(
                     "{} {} memory {} file {} gap {}: {}, pieces of {}, {} at once, "
-                    "sieve {}\n",
-                    on_device ? "device" : "host", writes ? "write" : "read", runs.memory,
-                    runs.file, runs.gap, name(plan.way), plan.piece, plan.depth, plan.sieve);
+                    "sieve {}{}\n",
+                    place, writes ? "write" : "read", runs.memory, runs.file, runs.gap,
+                    name(plan.way), plan.piece, plan.depth, plan.sieve,
+                    plan.at_once ? ", by the caller" : "");
             }
     return text;
 }

@@ -60,6 +60,10 @@ std::int64_t FaultySystem::read(int, const iovec* pieces, int number, std::int64
     return static_cast<std::int64_t>(at_byte - begin);
 }
 
+std::int64_t FaultySystem::read_now(int, const iovec*, int, std::int64_t) {
+    return -EAGAIN;
+}
+
 std::int64_t FaultySystem::write(int, const iovec* pieces, int number, std::int64_t offset) {
     const std::lock_guard hold(lock_);
     if (const int failed = next(Call::write); failed != 0) return failed;

@@ -24,6 +24,7 @@ class FaultySystem final : public System {
     Call faulty = Call::none;
     int at = 0, error = 0;
     std::size_t room = SIZE_MAX;  // a disk of so many bytes
+    bool in_memory = false;
     int calls_of(Call kind) const { return calls_[static_cast<std::size_t>(kind)]; }
 
     int open(const char* path, int flags, unsigned permissions) override;
@@ -35,6 +36,9 @@ class FaultySystem final : public System {
     int sync(int handle) override;
     int try_lock(int handle, LockKind kind, std::int64_t offset, std::int64_t bytes) override;
     std::int64_t read(int handle, const iovec* pieces, int number, std::int64_t offset) override;
+    std::int64_t read_now(int handle, const iovec* pieces, int number,
+                          std::int64_t offset) override;
+    bool is_in_memory(int) override { return in_memory; }
     std::int64_t write(int handle, const iovec* pieces, int number, std::int64_t offset) override;
 
   private:

@@ -10,7 +10,7 @@ namespace gantry::io {
 
 class InlineBackend final : public Backend {
   public:
-    explicit InlineBackend(System& system) : system_(system) {}
+    using Backend::Backend;
     void start(Transfer& transfer, Completion& done) override {
         carry_out(system_, transfer);
         done.complete(success());
@@ -21,9 +21,6 @@ class InlineBackend final : public Backend {
     }
     int progress() override { return 0; }
     bool idle() const override { return true; }
-
-  private:
-    System& system_;
 };
 
 }  // namespace gantry::io
