@@ -33,7 +33,7 @@ struct Pattern {
 
     Pattern(unsigned seed, int ranks) : lengths(static_cast<std::size_t>(ranks)), places(lengths) {
         std::mt19937 random(seed);
-        const unsigned longest = random() % 2 == 0 ? 20 : 3000;
+        const unsigned longest = random() % 2 == 0 ? 20 : 1000;
         for (int block = 0; block < 40; ++block) {
             const auto owner = random() % static_cast<unsigned>(ranks + 1);
             const int bytes = 1 + static_cast<int>(random() % longest);
@@ -80,7 +80,7 @@ void exchange(const std::string& path, unsigned seed, Kind kind, bool strided_me
               MPI_Info info) {
     const Pattern pattern(seed, size());
     constexpr int kDisplacement = 13;
-    constexpr std::size_t kSkipped = 3, kTiles = 7;
+    constexpr std::size_t kSkipped = 3, kTiles = 4;
     const std::size_t mine = pattern.bytes(rank()) * kTiles;
     const std::size_t bytes = mine > kSkipped ? (mine - kSkipped) / 2 * 2 : 0;
     MPI_File file = open_file(path, kNew, MPI_COMM_WORLD, info);

@@ -281,8 +281,8 @@ MPI_CASE(many_requests_are_in_flight_at_once, 2) {
 // Memory of every kind, contiguous and strided, is what the file has, and the other way round.
 MPI_CASE(device_memory_is_written_and_read, 1) {
     const Folder folder;
-    constexpr std::size_t kBytes = 2 * 1024 * 1024 + 12;
-    constexpr std::size_t kElements = 25;
+    constexpr std::size_t kBytes = 1024 * 1024 + 12;
+    constexpr std::size_t kElements = 6;
     MPI_Datatype strided;
     OK(MPI_Type_vector(1000, 3, 5, MPI_INT, &strided));
     OK(MPI_Type_commit(&strided));
