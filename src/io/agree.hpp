@@ -17,13 +17,12 @@ namespace gantry::io {
 template <class T>
 Task<Status> tell_all(Executor& executor, coll::Team team, T mine, std::vector<T>* all) {
     static_assert(std::is_trivially_copyable_v<T>);
-    static const layout::Layout layout = layout::contiguous_layout(sizeof(T));
     all->assign(static_cast<std::size_t>(team.size()), T{});
+    const p2p::Buffer own = coll::bytes_buffer(&mine, sizeof mine);
     coll::Blocks blocks;
     blocks.address = all->data();
-    blocks.count = 1;
-    blocks.layout = &layout;
-    const p2p::Buffer own = coll::bytes_buffer(&mine, sizeof mine);
+    blocks.count = own.count;
+    blocks.layout = own.layout;
     Status told = co_await coll::allgather(executor, team, own, std::move(blocks), false);
     co_return told;
 }

@@ -107,7 +107,6 @@ std::vector<std::vector<Strip>> cut(TwoPhase& all) {
 
 // Every aggregator learns who has which runs of its part.
 Task<Status> tell_strips(Executor& executor, TwoPhase& all) {
-    static const layout::Layout of_count = layout::contiguous_layout(sizeof(Bytes));
     const auto ranks = static_cast<std::size_t>(all.team.size());
     std::vector<std::vector<Strip>> strips = cut(all);
     std::vector<Bytes> mine(ranks), theirs(ranks);
@@ -116,8 +115,9 @@ Task<Status> tell_strips(Executor& executor, TwoPhase& all) {
     coll::Blocks outgoing, incoming;
     outgoing.address = mine.data();
     incoming.address = theirs.data();
-    outgoing.count = incoming.count = 1;
-    outgoing.layout = incoming.layout = &of_count;
+    const p2p::Buffer one = coll::bytes_buffer(mine.data(), sizeof(Bytes));
+    outgoing.count = incoming.count = one.count;
+    outgoing.layout = incoming.layout = one.layout;
     Status counted =
         co_await coll::alltoall(executor, all.team, std::move(outgoing), std::move(incoming));
     GANTRY_CO_TRY(counted);

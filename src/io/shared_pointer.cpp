@@ -8,14 +8,9 @@
 namespace gantry::io {
 namespace {
 
-const layout::Layout& number_layout() {
-    static const layout::Layout layout = layout::contiguous_layout(sizeof(std::int64_t));
-    return layout;
-}
-
-rma::Side side_of(std::int64_t* number) {
+rma::Side side_of(std::int64_t* number, const layout::Layout& layout) {
     rma::Side side;
-    side.buffer = {number, 1, &number_layout()};
+    side.buffer = {number, 1, &layout};
     return side;
 }
 
@@ -71,10 +66,10 @@ Task<Status> SharedPointer::change(Executor& executor, layout::Operation operati
     rma::Access access;
     access.verb = rma::Verb::fetch;
     access.target = 0;
-    access.origin = side_of(&operand);
-    access.result = side_of(before);
+    access.origin = side_of(&operand, number_);
+    access.result = side_of(before, number_);
     access.count = 1;
-    access.layout = &number_layout();
+    access.layout = &number_;
     access.operation = operation;
     access.items = rma::items_of(layout::Element::int64);
     access.bytes = sizeof operand;

@@ -31,6 +31,7 @@ class SharedPointer {
 
     std::unique_ptr<rma::Window> window_;  // null: the file has one rank
     std::int64_t alone_ = 0;
+    const layout::Layout number_ = layout::contiguous_layout(sizeof(std::int64_t));
 };
 
 }  // namespace gantry::io
