@@ -170,6 +170,39 @@ MPI_CASE(device_memory_is_written_and_read_together, 2) {
     OK(MPI_Info_free(&together));
 }
 
+// In the order of the calls on all ranks, waited for in an order of each rank's own.
+MPI_CASE(several_calls_of_all_ranks_are_in_flight, 3) {
+    const Folder folder;
+    MPI_Info info = info_of({{"cb_buffer_size", "8192"}});
+    MPI_File file = open_file(folder / "file", kNew, MPI_COMM_WORLD, info);
+    constexpr int kRun = 24, kCalls = 6, kBytes = 24 * 500;
+    MPI_Datatype run, mine;
+    OK(MPI_Type_contiguous(kRun, MPI_BYTE, &run));
+    OK(MPI_Type_create_resized(run, 0, kRun * size(), &mine));
+    OK(MPI_Type_commit(&mine));
+    OK(MPI_File_set_view(file, kRun * rank(), MPI_BYTE, mine, "native", MPI_INFO_NULL));
+    std::vector<std::vector<unsigned char>> sent, got(kCalls, std::vector<unsigned char>(kBytes));
+    std::vector<MPI_Request> requests(kCalls);
+    for (int i = 0; i < kCalls; ++i)
+        sent.emplace_back(kBytes, static_cast<unsigned char>(rank() * 16 + i));
+    for (int i = 0; i < kCalls; ++i)
+        OK(MPI_File_iwrite_at_all(file, i * kBytes, sent[static_cast<std::size_t>(i)].data(),
+                                  kBytes, MPI_BYTE, &requests[static_cast<std::size_t>(i)]));
+    for (int i = 0; i < kCalls; ++i)
+        OK(MPI_Wait(&requests[static_cast<std::size_t>((i * 5 + rank()) % kCalls)],
+                    MPI_STATUS_IGNORE));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int i = 0; i < kCalls; ++i)
+        OK(MPI_File_iread_at_all(file, i * kBytes, got[static_cast<std::size_t>(i)].data(), kBytes,
+                                 MPI_BYTE, &requests[static_cast<std::size_t>(i)]));
+    OK(MPI_Waitall(kCalls, requests.data(), MPI_STATUSES_IGNORE));
+    CHECK(got == sent);
+    OK(MPI_File_close(&file));
+    OK(MPI_Type_free(&run));
+    OK(MPI_Type_free(&mine));
+    OK(MPI_Info_free(&info));
+}
+
 // Who asks for more than there is gets what there is, on each rank.
 MPI_CASE(reads_of_all_end_where_the_file_does, 3) {
     const Folder folder;
