@@ -43,16 +43,24 @@ struct NewView {
 
 Task<Status> change_view(Executor& executor, File* fh, coll::Team team, NewView wanted) {
     io::File& file = *fh->file;
-    // All ranks have one representation.
-    const std::size_t name = std::hash<std::string>{}(wanted.datarep->name);
-    std::vector<std::size_t> names;
-    Status told = co_await io::tell_all(executor, team, name, &names);
+    struct Said {
+        std::size_t name;
+        Bytes etype;
+    };
+    const Said mine{std::hash<std::string>{}(wanted.datarep->name), wanted.view.etype_bytes};
+    std::vector<Said> all;
+    Status told = co_await io::tell_all(executor, team, mine, &all);
     GANTRY_CO_TRY(told);
-    for (const std::size_t each : names)
-        if (each != names[0])
+    for (const Said& each : all) {
+        if (each.name != all[0].name)
             co_return failure(MPI_ERR_NOT_SAME,
                               "argument datarep (\"{}\" here) differs between the ranks of \"{}\"",
                               wanted.datarep->name, file.path);
+        if (each.etype != all[0].etype)
+            co_return failure(MPI_ERR_NOT_SAME,
+                              "argument etype has {} bytes on one rank of \"{}\" and {} on another",
+                              all[0].etype, file.path, each.etype);
+    }
     if (wanted.view.displacement == MPI_DISPLACEMENT_CURRENT) {
         std::int64_t etypes = 0;
         Status found = co_await file.shared.add(executor, 0, &etypes);
