@@ -364,7 +364,7 @@ static void listen_to_files(MPI_File* file, int* code, ...) {
     of_files.file = *file;
 }
 
-// Also while files are not built: a program that looks whether a file is there goes on.
+// A program that looks whether a file is there goes on.
 MPI_CASE(failures_of_files_are_returned_by_default, 1) {
     MPI_File file = MPI_FILE_NULL;
     CHECK(MPI_File_open(MPI_COMM_WORLD, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &file) !=

@@ -145,6 +145,7 @@ void Checks::leaks() const {
     add_held(list, p.groups, "group");
     add_held(list, p.infos, "info object");
     add_held(list, p.wins, "window");
+    add_held(list, p.files, "file");
     add_held(list, p.errhandlers, "error handler");
     const auto open_ops = [&p] {
         std::size_t number = 0;

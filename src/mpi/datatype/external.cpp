@@ -8,6 +8,7 @@
 #include "layout/external32.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/datatype/datatype.hpp"
+#include "mpi/datatype/external.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
@@ -77,6 +78,8 @@ Items items_of(const Datatype& predefined) {
     return found;
 }
 
+}  // namespace
+
 Bytes external_size(const Datatype& datatype) {
     if (datatype.pieces.empty()) return items_of(datatype).external();
     Bytes bytes = 0;
@@ -84,6 +87,8 @@ Bytes external_size(const Datatype& datatype) {
         bytes += piece.elements() * external_size(*piece.type);
     return bytes;
 }
+
+namespace {
 
 // The items of elements in the order of the type map, between `native` memory and `external`.
 class Conversion {
@@ -131,6 +136,21 @@ Status convert(const p2p::Buffer& data, const Datatype& datatype, std::byte* ext
                    "a value does not fit its external32 form: 4 bytes of MPI_LONG and "
                    "MPI_UNSIGNED_LONG, 2 of MPI_WCHAR; MPI_INT64_T has 8");
 }
+
+}  // namespace
+
+Status pack_external_items(const void* native, Bytes count, const Datatype& datatype,
+                           std::byte* external) {
+    return convert({const_cast<void*>(native), count, &datatype.layout}, datatype, external, true);
+}
+
+Status unpack_external_items(void* native, Bytes count, const Datatype& datatype,
+                             const std::byte* external) {
+    return convert({native, count, &datatype.layout}, datatype, const_cast<std::byte*>(external),
+                   false);
+}
+
+namespace {
 
 Task<Status> pack_through_host(Executor& executor, coll::Team team, p2p::Buffer data,
                                const Datatype* datatype, p2p::Buffer sink, Memory external,

@@ -85,7 +85,7 @@ void Boundary::stop_thread() {
     if (thread_.has_value()) thread_->stop();
 }
 
-LetOthersIn::LetOthersIn() : failed_on_(std::exchange(process().failed_on, nullptr)) {
+LetOthersIn::LetOthersIn() : failed_on_(std::exchange(process().failed_on, {})) {
     Boundary* boundary = process().boundary_at_any_time;
     if (boundary == nullptr || !boundary->visited_once()) return;
     left_ = boundary;

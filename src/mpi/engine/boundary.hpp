@@ -116,7 +116,7 @@ class LetOthersIn {
 
   private:
     Boundary* left_ = nullptr;
-    Comm* failed_on_;  // the process's, which belongs to this call
+    FailedOn failed_on_;  // the process's, which belongs to this call
 };
 
 // MPI runs with this engine, for threads of this level from now on (or a higher one of before).

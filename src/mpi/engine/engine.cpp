@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "base/yield.hpp"
 #include "coll/barrier.hpp"
+#include "io/file.hpp"
 #include "mpi/engine/job_costs.hpp"
 #include "rma/windows.hpp"
 
@@ -115,6 +116,7 @@ Task<Status> Engine::start(Executor& executor) {
     GANTRY_CO_TRY(learned);
     if (checks_.on()) messenger_->carry_signatures(checks_);
     windows_ = std::make_unique<rma::Windows>(*transfer_, *messenger_);
+    files_ = std::make_unique<io::Files>(*transfer_, *messenger_, *windows_, collectives_);
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;
@@ -147,6 +149,8 @@ Task<Status> Engine::leave(Executor& executor) {
     held_partitions_.give_up();
     Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
+    while (files_->pending())
+        co_await Yield(executor);
     Status read = co_await transfer_->board.all_read(executor);
     GANTRY_CO_TRY(read);
     write_explanation();
@@ -169,20 +173,21 @@ int Engine::progress() {
     if (!started_) return parts_.job->progress() + executor().run_ready();  // the fence of start()
     int events = messenger_->progress();
     events += windows_->progress();
+    events += files_->progress();
     events += requests_.progress();
     if (!held_partitions_.empty()) events += held_partitions_.send();
     return events;
 }
 
 bool Engine::pending() const {
-    return started_ && (messenger_->pending() || windows_->pending());
+    return started_ && (messenger_->pending() || windows_->pending() || files_->pending());
 }
 
 int Engine::progress_in_background() {
     if (!started_) return 0;
     executor().set_background(true);
     const int started = postbox_.start();
-    const int events = messenger_->progress() + windows_->progress();
+    const int events = messenger_->progress() + windows_->progress() + files_->progress();
     executor().set_background(false);
     return started + events;
 }

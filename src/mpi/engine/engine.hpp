@@ -30,6 +30,9 @@
 namespace gantry::rma {
 class Windows;
 }
+namespace gantry::io {
+class Files;
+}
 
 namespace gantry::mpi {
 
@@ -104,6 +107,7 @@ class Engine {
     p2p::Messenger& messenger() { return *messenger_; }
     coll::Common& collectives() { return collectives_; }
     rma::Windows& windows() { return *windows_; }
+    io::Files& files() { return *files_; }
     Requests& requests() { return requests_; }
     Postbox& postbox() { return postbox_; }
     Checks& checks() { return checks_; }
@@ -130,6 +134,7 @@ class Engine {
     std::unique_ptr<transfer::Context> transfer_;  // what moves the bytes of messages and windows
     std::unique_ptr<p2p::Messenger> messenger_;
     std::unique_ptr<rma::Windows> windows_;
+    std::unique_ptr<io::Files> files_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     Postbox postbox_;  // outlives the requests: those that end give their slots back
     HeldPartitions held_partitions_;

@@ -17,6 +17,8 @@
 #include "mpi/comm/group.hpp"
 #include "mpi/info/info.hpp"
 #include "mpi/coll/op.hpp"
+#include "mpi/io/datarep.hpp"
+#include "mpi/io/file.hpp"
 #include "mpi/rma/win.hpp"
 #include "mpi/session/session.hpp"
 
@@ -33,6 +35,11 @@ class Engine;
 namespace tool {
 class Tool;
 }
+
+struct FailedOn {
+    Comm* comm = nullptr;
+    File* file = nullptr;
+};
 
 struct Process {
     Process();
@@ -61,9 +68,9 @@ struct Process {
     std::unique_ptr<Engine> engine;         // of MPI_Init and of all sessions
     Comm* world = nullptr;                  // from MPI_Init or the first session to MPI_Finalize
     Comm* self = nullptr;
-    // The communicator of the request whose failure the running call is about to report (calls such
-    // as MPI_Wait have none).
-    Comm* failed_on = nullptr;
+    // What the request worked on whose failure the running call is about to report (calls such as
+    // MPI_Wait name no object).
+    FailedOn failed_on;
 
     Slab<Comm> comms;
     Slab<Datatype> datatypes;
@@ -76,6 +83,7 @@ struct Process {
     Slab<Win> wins;
     Slab<File> files;
     Keyvals keyvals;
+    Datareps datareps;
     SendBuffer send_buffer;  // of MPI_Buffer_attach
     UserErrors user_errors;
 

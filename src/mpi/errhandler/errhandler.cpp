@@ -86,7 +86,7 @@ void call_program(const Errhandler& errhandler, MPI_Comm comm, int code) {
 void call_program(const Errhandler& errhandler, MPI_Win win, int code) {
     if (errhandler.win_function != nullptr) errhandler.win_function(&win, &code);
 }
-void call_program(const Errhandler& errhandler, MPI_File file, int code) {
+void call_program(const Errhandler& errhandler, MPI_File file, int& code) {
     if (errhandler.file_function != nullptr) errhandler.file_function(&file, &code);
 }
 void call_program(const Errhandler& errhandler, MPI_Session session, int code) {
@@ -101,8 +101,10 @@ int apply(const Errhandler& errhandler, Handle handle, const std::string& where,
     // By value: it may be freed meanwhile.
     const Errhandler called = errhandler;
     const LetOthersIn program;
-    call_program(called, handle, code);
-    return code;
+    // What a handler of files makes of the code is returned, as all libraries do that take ROMIO's.
+    int told = code;
+    call_program(called, handle, told);
+    return std::is_same_v<Handle, MPI_File> ? told : code;
 }
 
 }  // namespace
@@ -164,9 +166,11 @@ int raise(const Errhandler& errhandler, const Status& status, const char* functi
 
 int raise(std::nullptr_t, const Status& status, const char* function) {
     Process& p = process();
-    if (Comm* failed_on = std::exchange(p.failed_on, nullptr);
-        failed_on != nullptr && p.comms.find(failed_on) != nullptr)
-        return raise(failed_on, status, function);
+    const FailedOn failed_on = std::exchange(p.failed_on, {});
+    if (failed_on.comm != nullptr && p.comms.find(failed_on.comm) != nullptr)
+        return raise(failed_on.comm, status, function);
+    if (failed_on.file != nullptr && p.files.find(failed_on.file) != nullptr)
+        return raise(failed_on.file, status, function);
     if (p.running() && p.self != nullptr) {
         // Programs older than MPI 4.0 set the handler of MPI_COMM_WORLD for this; it counts while
         // nobody has set MPI_COMM_SELF's.

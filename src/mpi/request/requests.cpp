@@ -7,6 +7,7 @@
 #include "mpi/engine/boundary.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/io/file.hpp"
 #include "mpi/partitioned/side.hpp"
 #include "mpi/request/status.hpp"
 
@@ -67,6 +68,11 @@ Comm* Requests::comm_of(const p2p::Request& request) {
     return operation != nullptr ? operation->comm : static_cast<Comm*>(request.owner);
 }
 
+File* Requests::file_of(const p2p::Request& request) {
+    const Operation* operation = operation_of(request);
+    return operation != nullptr ? operation->file : nullptr;
+}
+
 MPI_Request Requests::hand_out(p2p::Request* request, Comm& comm, Datatype* first, Datatype* second,
                                bool background) {
     if (!derived(first) && !derived(second) && !background) {
@@ -87,6 +93,13 @@ MPI_Request Requests::hand_out(p2p::Request* request) {
     GANTRY_ASSERT(operation != nullptr);
     request->owner = tag(operation);
     return handle_of(request);
+}
+
+MPI_Request Requests::hand_out(p2p::Request* request, File& file, Datatype& datatype) {
+    const MPI_Request handle = hand_out(request);
+    operation_of(*request)->file = retain(&file);
+    keep(handle, datatype);
+    return handle;
 }
 
 std::size_t Requests::held() const {
@@ -231,7 +244,7 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
         operation != nullptr && operation->persistent() ? *operation->in_flight : request;
     write(status, told.outcome);
     Status ended = told.status;
-    if (!ended.ok()) process().failed_on = comm_of(request);
+    if (!ended.ok()) process().failed_on = {comm_of(request), file_of(request)};
     return ended;
 }
 
@@ -242,6 +255,7 @@ void Requests::end(p2p::Request& request) {
         if (operation->in_flight != nullptr) engine_.messenger().release(operation->in_flight);
         if (operation->partitioned != nullptr) operation->partitioned->close();
         if (operation->comm != nullptr) mpi::release(operation->comm);
+        if (operation->file != nullptr) mpi::release(operation->file);
         delete operation;
     } else if (request.owner != nullptr) {
         mpi::release(static_cast<Comm*>(request.owner));

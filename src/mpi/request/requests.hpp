@@ -22,6 +22,7 @@ class PartitionedSide;
 
 struct Operation {
     Comm* comm = nullptr;
+    File* file = nullptr;              // of a read or write
     std::vector<Datatype*> datatypes;  // owned references
     // Persistent: `start` makes the operation in flight; between two starts there is none.
     std::function<Result<p2p::Request*>()> start;
@@ -51,6 +52,8 @@ class Requests {
                          Datatype* second = nullptr, bool background = false);
     // The same of one that works on no communicator; our own task completes it.
     MPI_Request hand_out(p2p::Request* request);
+    // The same of a read or write of a file.
+    MPI_Request hand_out(p2p::Request* request, File& file, Datatype& datatype);
     // One more derived datatype that must live as long as this request.
     void keep(MPI_Request handle, Datatype& datatype);
     // A request that is complete already, for MPI_PROC_NULL.
@@ -79,6 +82,7 @@ class Requests {
     // hold itself; null: none.
     static p2p::Request* at_work(p2p::Request& request);
     static Comm* comm_of(const p2p::Request& request);
+    static File* file_of(const p2p::Request& request);
     // Null for an ordinary request.
     static Operation* operation_of(const p2p::Request& request);
 

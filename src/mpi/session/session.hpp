@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sessions, matched messages, and the kind of handle that has no objects yet (files come with their
-// chapter).
+// Sessions and matched messages.
 #pragma once
 
 #include "mpi/errhandler/errhandler.hpp"
@@ -31,10 +30,6 @@ struct Session : Object<MPI_Session> {
 struct Message : Object<MPI_Message> {
     Comm* comm = nullptr;
     p2p::Matched matched;
-};
-
-struct File : Object<MPI_File> {
-    Errhandler* errhandler = nullptr;
 };
 
 }  // namespace gantry::mpi

@@ -123,7 +123,7 @@ TEST_F(Posting, AFailureIsLeftToTheUsualWay) {
     EXPECT_EQ(box().ended_well(received), nullptr);
     expect_class(wait(mpi::wait(&received, MPI_STATUS_IGNORE)), MPI_ERR_TRUNCATE);
     EXPECT_EQ(received, MPI_REQUEST_NULL);
-    process().failed_on = nullptr;
+    process().failed_on = {};
 }
 
 TEST_F(Posting, WhatTheProgramFreesEarlyComesBackAtItsEnd) {
@@ -192,7 +192,7 @@ TEST_F(Posting, WhatHasEndedIsTakenAllOrNothing) {
     drive();
     EXPECT_FALSE(take_all(failed, MPI_STATUSES_IGNORE)) << "a failure is told the usual way";
     expect_class(wait(waitall(2, failed.data(), MPI_STATUSES_IGNORE)), MPI_ERR_IN_STATUS);
-    process().failed_on = nullptr;
+    process().failed_on = {};
 }
 
 TEST_F(Posting, DerivedTypesStayUntilTheEnd) {

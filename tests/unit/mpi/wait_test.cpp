@@ -101,8 +101,9 @@ TEST_F(Waiting, ForAllTellsFailuresInTheStatuses) {
     EXPECT_EQ(statuses[0].MPI_ERROR, MPI_ERR_TRUNCATE);
     EXPECT_EQ(statuses[1].MPI_ERROR, MPI_SUCCESS);
     EXPECT_EQ(requests[0], MPI_REQUEST_NULL);
-    EXPECT_EQ(process().failed_on, &self()) << "the failure belongs to the request's communicator";
-    process().failed_on = nullptr;
+    EXPECT_EQ(process().failed_on.comm, &self())
+        << "the failure belongs to the request's communicator";
+    process().failed_on = {};
 }
 
 TEST_F(Waiting, ForAllGivesBackWhatHasEndedInFront) {
@@ -131,7 +132,7 @@ TEST_F(Waiting, ForAllGivesBackWhatHasEndedInFront) {
                          statuses[3].MPI_ERROR),
               std::tuple(MPI_SUCCESS, MPI_SUCCESS, MPI_ERR_TRUNCATE, MPI_SUCCESS));
     EXPECT_EQ(std::tuple(statuses[0].MPI_TAG, statuses[3].MPI_TAG), std::tuple(50, 52));
-    process().failed_on = nullptr;
+    process().failed_on = {};
 }
 
 TEST_F(Waiting, ForSomeReturnsAllThatAreComplete) {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the ranks of a file tell each other: small values, and one outcome for all.
+#pragma once
+
+#include "base/task.hpp"
+#include "coll/exchange.hpp"
+#include "coll/gather.hpp"
+#include "coll/team.hpp"
+
+#include <type_traits>
+#include <vector>
+
+namespace gantry::io {
+
+// Everybody's value, by rank.
+template <class T>
+Task<Status> tell_all(Executor& executor, coll::Team team, T mine, std::vector<T>* all) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    all->assign(static_cast<std::size_t>(team.size()), T{});
+    const p2p::Buffer own = coll::bytes_buffer(&mine, sizeof mine);
+    coll::Blocks blocks;
+    blocks.address = all->data();
+    blocks.count = own.count;
+    blocks.layout = own.layout;
+    Status told = co_await coll::allgather(executor, team, own, std::move(blocks), false);
+    co_return told;
+}
+
+// The ranks' outcome: success where all have it, else a failure on all of them. A rank that failed
+// keeps its own sentence; the others hear that of the lowest rank with a reason of its own.
+Task<Status> agree(Executor& executor, coll::Team team, Status mine);
+
+}  // namespace gantry::io

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// File: a file that the ranks of a group have open together. Its calls are Tasks that progress()
+// drives; what waits for the system is the backend's. Bytes here are those of the file: data
+// representations other than the machine's are the mpi layer's (mpi/io).
+//
+//   open.cpp        open, close, sizes, sync       access.cpp      one rank's reads and writes
+//   collective.cpp  those of all ranks together    shared_pointer  the pointer that ranks share
+//   view            which bytes, in which order    agree.hpp       one outcome for all ranks
+//   backend         threads that wait              system          what the system is asked
+#pragma once
+
+#include "coll/planner.hpp"
+#include "coll/team.hpp"
+#include "io/backend.hpp"
+#include "io/hints.hpp"
+#include "io/shared_pointer.hpp"
+#include "io/view.hpp"
+#include "p2p/group.hpp"
+#include "transfer/buffer.hpp"
+
+#include <memory>
+#include <string>
+
+namespace gantry::io {
+
+class Files;
+
+// One read or write: where in the view, and which memory.
+struct Access {
+    Direction direction = Direction::read;
+    std::shared_ptr<const View> view;  // as it was when the call was made
+    Bytes first = 0;                   // data byte of the view
+    transfer::Buffer buffer;
+    Bytes bytes() const { return buffer.bytes(); }
+};
+
+class File {
+  public:
+    File(Files& files, p2p::Group group, std::string path, int mode, const Hints& hints);
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+
+    Files& files;
+    const p2p::Group group;
+    const std::string path;
+    const int mode;  // MPI_MODE_
+    Hints hints;
+    std::shared_ptr<const View> view;
+    std::int64_t position = 0;  // the individual pointer, in etypes of the view
+    SharedPointer shared;
+    bool atomic = false;
+
+    int rank() const { return group.rank; }
+    int size() const { return group.size(); }
+    // For one collective call of this file, which every rank makes in the same order.
+    coll::Team team();
+
+    // --- by all ranks together; each ends with the same outcome everywhere
+    // `window`: the same ranks, with a context of its own.
+    Task<Status> open(Executor& executor, coll::Team team, p2p::Group window);
+    Task<Status> close(Executor& executor, coll::Team team);
+    Task<Status> set_size(Executor& executor, coll::Team team, std::int64_t bytes);
+    Task<Status> preallocate(Executor& executor, coll::Team team, std::int64_t bytes);
+    Task<Status> sync(Executor& executor, coll::Team team);
+    // Both pointers go to the beginning of the new view.
+    Task<Status> set_view(Executor& executor, coll::Team team, std::shared_ptr<const View> to);
+    Task<Status> seek_shared(Executor& executor, coll::Team team, std::int64_t to);
+    // Where this rank's etypes begin when ranks use the shared pointer in their order.
+    Task<Status> take_turns(Executor& executor, coll::Team team, std::int64_t etypes,
+                            std::int64_t* first);
+    Task<Status> transfer_all(Executor& executor, coll::Team team, Access access, Bytes* moved);
+
+    // --- by one rank
+    Task<Status> find_size(Executor& executor, std::int64_t* bytes);
+    // `moved`: bytes of data, fewer where a read meets the end of the file.
+    Task<Status> transfer(Executor& executor, Access access, Bytes* moved);
+
+    int handle() const { return handle_; }
+
+  private:
+    Task<Status> open_here(Executor& executor, int flags);
+    Task<Status> transfer_range(Executor& executor, Access access, Bytes* moved);
+    Task<Status> lock(Executor& executor, LockKind kind, std::int64_t low, std::int64_t high);
+
+    coll::Planner planner_;
+    std::uint32_t sequence_ = 0;
+    int handle_ = -1;
+    bool in_memory_ = false;
+};
+
+// What files of an engine share.
+class Files {
+  public:
+    // All outlive this.
+    Files(transfer::Context& context, p2p::Messenger& messenger, rma::Windows& windows,
+          coll::Common& common);
+    ~Files();
+
+    transfer::Context& context;
+    p2p::Messenger& messenger;
+    rma::Windows& windows;
+    coll::Common& common;
+
+    // Made at its first use, unless a test gave one.
+    Backend& backend();
+    void use(std::unique_ptr<Backend> backend) { backend_ = std::move(backend); }
+    int progress() { return backend_ == nullptr ? 0 : look(); }
+    bool pending() const { return backend_ != nullptr && !backend_->idle(); }
+
+  private:
+    int look();
+    System system_;
+    std::unique_ptr<Backend> backend_;
+};
+
+}  // namespace gantry::io

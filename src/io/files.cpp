@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "io/file.hpp"
+#include "io/thread_backend.hpp"
+
+namespace gantry::io {
+namespace {
+
+constexpr int kThreads = 4;
+
+}  // namespace
+
+Files::Files(transfer::Context& its_context, p2p::Messenger& its_messenger,
+             rma::Windows& its_windows, coll::Common& its_common)
+    : context(its_context), messenger(its_messenger), windows(its_windows), common(its_common) {}
+
+Files::~Files() = default;
+
+Backend& Files::backend() {
+    if (backend_ == nullptr) backend_ = std::make_unique<ThreadBackend>(system_, kThreads);
+    return *backend_;
+}
+
+int Files::look() {
+    int events = backend_->progress();
+    if (events > 0) events += context.executor.run_ready();
+    return events;
+}
+
+}  // namespace gantry::io

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/io/access.hpp"
+
+#include "io/agree.hpp"
+#include "io/file.hpp"
+#include "mpi/bodies.hpp"
+#include "mpi/engine/buffer.hpp"
+#include "mpi/engine/engine.hpp"
+#include "mpi/engine/process.hpp"
+#include "mpi/io/conversion.hpp"
+#include "mpi/request/status.hpp"
+
+#include <limits>
+
+namespace gantry::mpi {
+namespace {
+
+using io::Direction;
+
+bool is_collective(const Where& where) {
+    return where.together == Together::yes || where.pointer == Pointer::ordered;
+}
+
+// One call, with everything that a nonblocking one needs when the program has gone on.
+struct Order {
+    File* fh = nullptr;
+    Where where;
+    io::Access access;  // its `first` is known for given and individual pointers
+    const Datarep* datarep = nullptr;
+    const Datatype* datatype = nullptr;
+    Bytes element_bytes = 0;  // of datatype, in the file
+    std::int64_t etypes = 0;
+    coll::Team team;  // of collective ones
+};
+
+Status check_direction(const io::File& file, const Where& where) {
+    if (where.direction == Direction::read && (file.mode & MPI_MODE_WRONLY) != 0)
+        return failure(MPI_ERR_ACCESS, "\"{}\" is open with MPI_MODE_WRONLY: it is not read",
+                       file.path);
+    if (where.direction == Direction::write && (file.mode & MPI_MODE_RDONLY) != 0)
+        return failure(MPI_ERR_READ_ONLY, "\"{}\" is open with MPI_MODE_RDONLY: it is not written",
+                       file.path);
+    const bool shared = where.pointer == Pointer::shared || where.pointer == Pointer::ordered;
+    if (!shared && (file.mode & MPI_MODE_SEQUENTIAL) != 0)
+        return failure(
+            MPI_ERR_UNSUPPORTED_OPERATION,
+            "\"{}\" is open with MPI_MODE_SEQUENTIAL: only calls with the shared pointer "
+            "(MPI_File_read_shared and its kin) serve it",
+            file.path);
+    return success();
+}
+
+// Whether so many elements reach further than any memory does.
+bool is_endless(const Memory& memory) {
+    constexpr std::ptrdiff_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+    std::ptrdiff_t bytes = 0, reach = 0;
+    const auto size = static_cast<std::ptrdiff_t>(memory.datatype.size());
+    return __builtin_mul_overflow(memory.count, size, &bytes) ||
+           __builtin_mul_overflow(memory.count, memory.datatype.extent(), &reach) ||
+           bytes > kMost || reach > kMost || reach < -kMost;
+}
+
+Result<Order> order_of(File& fh, const Where& where, const Memory& memory) {
+    io::File& file = *fh.file;
+    GANTRY_TRY(check_direction(file, where));
+    if (is_collective(where)) GANTRY_TRY(check_no_split(fh));
+    if (is_endless(memory))
+        return failure(MPI_ERR_COUNT, "a buffer of {} elements of {} bytes is larger than memory",
+                       memory.count, memory.datatype.size());
+    Order order;
+    order.fh = &fh;
+    order.where = where;
+    order.datarep = fh.datarep;
+    order.datatype = &memory.datatype;
+    order.access.direction = where.direction;
+    order.access.view = file.view;
+    order.access.buffer = buffer(memory.address, memory.count, memory.datatype);
+    Result<Bytes> element = fh.datarep->size_of(memory.datatype);
+    GANTRY_TRY(element.status());
+    order.element_bytes = *element;
+    const Bytes bytes = static_cast<Bytes>(memory.count) * *element;
+    const Bytes etype = file.view->etype_bytes;
+    if (bytes % etype != 0)
+        return failure(MPI_ERR_IO,
+                       "{} elements of datatype have {} bytes in the file, which is no multiple of "
+                       "the {} bytes of the view's etype",
+                       memory.count, bytes, etype);
+    order.etypes = static_cast<std::int64_t>(bytes / etype);
+    std::int64_t offset = where.offset;
+    if (where.pointer == Pointer::given && offset < 0)
+        return failure(MPI_ERR_ARG, "argument offset is {} and must not be negative", offset);
+    if (where.pointer == Pointer::individual) offset = file.position;
+    Bytes first = 0, end = 0;
+    if (__builtin_mul_overflow(static_cast<Bytes>(offset), etype, &first) ||
+        __builtin_add_overflow(first, bytes, &end) ||
+        end > static_cast<Bytes>(std::numeric_limits<std::int64_t>::max()))
+        return failure(MPI_ERR_ARG, "{} bytes at offset {} end behind every file", bytes, offset);
+    order.access.first = first;
+    // A call that is refused is as if it had not been made: the others' will end with the next one.
+    if (is_collective(where)) order.team = file.team();
+    // The pointer moves by what is asked for, also where a read meets the end of the file.
+    if (where.pointer == Pointer::individual) file.position = offset + order.etypes;
+    return order;
+}
+
+// `moved`: bytes of the program's memory.
+Task<Status> move(Executor& executor, Order order, Bytes* moved) {
+    io::File& file = *order.fh->file;
+    const bool together = is_collective(order.where);
+    if (order.where.pointer == Pointer::shared || order.where.pointer == Pointer::ordered) {
+        std::int64_t etype = 0;
+        Status taken;
+        if (order.where.pointer == Pointer::shared)
+            taken = co_await file.shared.add(executor, order.etypes, &etype);
+        else
+            taken = co_await file.take_turns(executor, order.team, order.etypes, &etype);
+        GANTRY_CO_TRY(taken);
+        order.access.first = static_cast<Bytes>(etype) * order.access.view->etype_bytes;
+    }
+    Status ended;
+    if (order.datarep->converts()) {
+        ended = co_await transfer_converted(executor, order.fh, order.access, order.datarep,
+                                            order.datatype, order.element_bytes, moved);
+        if (together) ended = co_await io::agree(executor, order.team, ended);
+    } else if (together) {
+        ended = co_await file.transfer_all(executor, order.team, order.access, moved);
+    } else {
+        ended = co_await file.transfer(executor, order.access, moved);
+    }
+    co_return ended;
+}
+
+p2p::Outcome outcome_of(Bytes moved) {
+    return {MPI_ANY_SOURCE, MPI_ANY_TAG, moved, false};
+}
+
+Task<Status> run(Executor& executor, Order order, MPI_Status* status) {
+    File* const fh = order.fh;
+    ++fh->under_way;
+    Bytes moved = 0;
+    Status ended = co_await move(executor, std::move(order), &moved);
+    --fh->under_way;
+    if (ended.ok()) write(status, outcome_of(moved));
+    co_return ended;
+}
+
+Task<Status> run_for(Executor& executor, Order order, p2p::Request* request) {
+    File* const fh = order.fh;
+    ++fh->under_way;
+    Bytes moved = 0;
+    Status ended = co_await move(executor, std::move(order), &moved);
+    --fh->under_way;
+    request->outcome = outcome_of(moved);
+    co_return ended;
+}
+
+Task<Status> finish_split(Executor& executor, File* fh, MPI_Status* status) {
+    p2p::Request* const request = std::exchange(fh->split_request, nullptr);
+    Status ended = co_await request->finished(executor);
+    if (ended.ok()) write(status, request->outcome);
+    fh->engine->messenger().release(request);
+    release(std::exchange(fh->split_type, nullptr));
+    fh->split = Split::none;
+    co_return ended;
+}
+
+}  // namespace
+
+Status check_no_split(const File& fh) {
+    if (fh.split == Split::none) return success();
+    return failure(MPI_ERR_IO,
+                   "a split collective operation of \"{}\" is under way: end it first, a file has "
+                   "one at a time",
+                   fh.file->path);
+}
+
+Pending transfer(File& fh, const Where& where, const Memory& memory, MPI_Status* status) {
+    Result<Order> order = order_of(fh, where, memory);
+    GANTRY_TRY(order.status());
+    return Pending(*fh.engine, run(fh.engine->executor(), std::move(*order), status));
+}
+
+Status start_transfer(File& fh, const Where& where, const Memory& memory, MPI_Request* request) {
+    Result<Order> order = order_of(fh, where, memory);
+    GANTRY_TRY(order.status());
+    Requests& requests = fh.engine->requests();
+    Result<p2p::Request*> made = requests.create(p2p::RequestKind::collective);
+    GANTRY_TRY(made.status());
+    *request = requests.hand_out(*made, fh, memory.datatype);
+    requests.run(*made, run_for(fh.engine->executor(), std::move(*order), *made));
+    return success();
+}
+
+Status begin_split(File& fh, Split split, const Where& where, const Memory& memory) {
+    Result<Order> order = order_of(fh, where, memory);
+    GANTRY_TRY(order.status());
+    Requests& requests = fh.engine->requests();
+    Result<p2p::Request*> made = requests.create(p2p::RequestKind::collective);
+    GANTRY_TRY(made.status());
+    fh.split = split;
+    fh.split_request = *made;
+    fh.split_type = retain(&memory.datatype);
+    requests.run(*made, run_for(fh.engine->executor(), std::move(*order), *made));
+    return success();
+}
+
+Pending end_split(File& fh, Split split, MPI_Status* status) {
+    if (fh.split != split)
+        return failure(MPI_ERR_IO, "this call ends no split collective operation of \"{}\": {}",
+                       fh.file->path,
+                       fh.split == Split::none ? "none is under way"
+                                               : "the one under way was begun by another call");
+    return Pending(*fh.engine, finish_split(fh.engine->executor(), &fh, status));
+}
+
+}  // namespace gantry::mpi

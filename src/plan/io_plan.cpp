@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/io_plan.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace gantry::plan {
+namespace {
+
+// A transfer without a copy: large enough that its system calls cost nothing beside its bytes, small
+// enough that several threads share an access.
+constexpr Bytes kDirectPiece = 8 * kMiB;
+// Through scratch memory or slots: the next piece is packed while this one is written.
+constexpr Bytes kStagedPiece = 1 * kMiB;
+constexpr int kDepth = 4;
+// What the caller copies between two looks at everything else.
+constexpr Bytes kAtOncePiece = 256 * kKiB;
+// Shorter runs of memory are packed: a piece of a vector of the system costs some tens of nanoseconds.
+constexpr Bytes kPackedBelow = 1 * kKiB;
+// What a read of another place in the file costs, in bytes that are read meanwhile.
+constexpr Bytes kWorthACall = 16 * kKiB;
+// Runs from which on an access of its own is as good for each rank as one together.
+constexpr Bytes kLargeRun = 256 * kKiB;
+constexpr int kAggregatorsOfNode = 4;
+constexpr Bytes kPage = 4 * kKiB;
+
+}  // namespace
+
+IoPlan io_plan(const IoQuestion& question) {
+    IoPlan plan;
+    if (question.on_device) {
+        plan = {IoWay::slots, std::min(kStagedPiece, question.largest_slot), kDepth, 0};
+    } else if (question.memory_run < kPackedBelow && question.memory_run < question.bytes) {
+        plan = {IoWay::packed, question.in_memory ? kAtOncePiece : kStagedPiece, kDepth, 0};
+    } else {
+        plan = {IoWay::direct, question.in_memory ? kAtOncePiece : kDirectPiece, kDepth, 0};
+    }
+    // What is copied out of a GPU meanwhile is worth a thread.
+    plan.at_once = question.in_memory && !question.on_device;
+    const bool has_gaps = question.file_gap > 0 && question.file_run < question.bytes;
+    if (question.writes || !has_gaps || question.sieve == IoSwitch::disable) return plan;
+    // As many bytes in the gaps as calls are saved by them.
+    if (question.sieve == IoSwitch::enable || question.file_gap <= kWorthACall)
+        plan.sieve = std::max(kWorthACall, question.file_gap);
+    return plan;
+}
+
+namespace {
+
+// Whether some rank's bytes lie between those of another one.
+bool interleaved(std::span<const IoExtent> extents) {
+    std::vector<IoExtent> with_data;
+    for (const IoExtent& each : extents)
+        if (each.bytes > 0) with_data.push_back(each);
+    std::ranges::sort(with_data, {}, &IoExtent::low);
+    for (std::size_t i = 1; i < with_data.size(); ++i)
+        if (with_data[i].low < with_data[i - 1].high) return true;
+    return false;
+}
+
+// The first ranks of each node, nodes in the order of their first ranks.
+std::vector<int> aggregators_of(std::span<const int> nodes, int most) {
+    std::map<int, int> of_node;
+    std::vector<int> chosen;
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+        if (of_node[nodes[rank]]++ < kAggregatorsOfNode) chosen.push_back(static_cast<int>(rank));
+    if (most <= 0 || static_cast<std::size_t>(most) >= chosen.size()) return chosen;
+    // Fewer: one of each node first, then the second ones.
+    std::ranges::stable_sort(chosen, {}, [&](int rank) {
+        return std::count_if(chosen.begin(), chosen.end(), [&](int other) {
+            return other < rank &&
+                   nodes[static_cast<std::size_t>(other)] == nodes[static_cast<std::size_t>(rank)];
+        });
+    });
+    chosen.resize(static_cast<std::size_t>(most));
+    std::ranges::sort(chosen);
+    return chosen;
+}
+
+}  // namespace
+
+CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
+    CollectiveIoPlan plan;
+    Bytes bytes = 0, longest_run = 0;
+    bool overlap = false;
+    for (const IoExtent& each : question.extents) {
+        if (each.bytes == 0) continue;
+        plan.low = bytes == 0 ? each.low : std::min(plan.low, each.low);
+        plan.high = bytes == 0 ? each.high : std::max(plan.high, each.high);
+        bytes += each.bytes;
+        overlap = overlap || each.run == 0;
+        longest_run = std::max(longest_run, each.run);
+    }
+    const auto alone = [&plan](const char* why) {
+        plan.why = why;
+        return plan;
+    };
+    if (bytes == 0) return alone("there are no bytes");
+    if (overlap) return alone("a view names bytes twice");
+    if (question.together == IoSwitch::disable) return alone("a hint says so");
+    if (question.together == IoSwitch::automatic) {
+        if (!interleaved(question.extents))
+            return alone("ranks have parts of the file for themselves");
+        if (longest_run >= kLargeRun) return alone("runs are large");
+    }
+    plan.together = true;
+    plan.why = question.together == IoSwitch::enable ? "a hint says so" : "ranks interleave";
+    plan.aggregators = aggregators_of(question.nodes, question.aggregators);
+    const Bytes unit = std::max(question.stripe, kPage);
+    const Bytes reach = static_cast<Bytes>(plan.high - plan.low);
+    // A part begins where a stripe does, as long as the file is counted from 0.
+    const std::int64_t begin =
+        plan.low / static_cast<std::int64_t>(unit) * static_cast<std::int64_t>(unit);
+    plan.part = round_up(
+        divide_up(reach + static_cast<Bytes>(plan.low - begin), plan.aggregators.size()), unit);
+    plan.low = begin;
+    plan.window = std::min(round_up(question.window, unit), plan.part);
+    const Bytes parts = divide_up(static_cast<Bytes>(plan.high - plan.low), plan.part);
+    plan.aggregators.resize(std::min<std::size_t>(plan.aggregators.size(), parts));
+    return plan;
+}
+
+}  // namespace gantry::plan

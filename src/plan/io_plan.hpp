@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How reads and writes of files go: pure functions, and nothing else decides. One rank's access goes
+// straight between its memory and the file, or packed through scratch memory, or through slots where
+// the memory is a device's. Accesses of several ranks go each alone, or together in two phases: each
+// of a few ranks (aggregators) serves one part of the file, and the others exchange bytes with it.
+#pragma once
+
+#include "base/units.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace gantry::plan {
+
+// What the program, by hints, leaves to us or not.
+enum class IoSwitch : std::uint8_t { automatic, enable, disable };
+
+enum class IoWay : std::uint8_t { direct, packed, slots };
+
+struct IoQuestion {
+    bool writes = false;
+    bool on_device = false;
+    bool in_memory = false;  // the file: tmpfs
+    Bytes bytes = 0;
+    // The mean of the runs, in bytes.
+    Bytes memory_run = 0, file_run = 0, file_gap = 0;
+    Bytes largest_slot = 0;
+    IoSwitch sieve = IoSwitch::automatic;
+};
+
+struct IoPlan {
+    IoWay way = IoWay::direct;
+    Bytes piece = 0;       // bytes of one transfer
+    int depth = 1;         // transfers in flight at most
+    Bytes sieve = 0;       // reads: gaps up to so many bytes are read as well
+    bool at_once = false;  // by the caller, piece by piece: a thread would only make the same copy
+    bool operator==(const IoPlan&) const = default;
+};
+
+// A read of so many bytes is tried without a thread first, in case the system has them in memory.
+inline constexpr Bytes kMostReadNow = 64 * kKiB;
+
+IoPlan io_plan(const IoQuestion& question);
+
+// What each rank tells the others of its access. Plain data: it travels as bytes.
+struct IoExtent {
+    std::int64_t low = 0, high = 0;  // of the file
+    Bytes bytes = 0;                 // 0: it has none, and the rest means nothing
+    Bytes run = 0;                   // mean, in the file; 0: only alone
+};
+
+struct CollectiveIoQuestion {
+    bool writes = false;
+    std::span<const IoExtent> extents;  // by rank
+    std::span<const int> nodes;         // by rank
+    IoSwitch together = IoSwitch::automatic;
+    int aggregators = 0;  // at most, by hint; 0: as many as suit
+    Bytes window = 0;     // bytes that an aggregator holds at once
+    Bytes stripe = 0;     // parts of the file begin at multiples of it; 0: not known
+};
+
+struct CollectiveIoPlan {
+    bool together = false;
+    const char* why = "";
+    std::vector<int> aggregators;  // ranks, in the order of the parts that they serve
+    std::int64_t low = 0, high = 0;
+    Bytes part = 0;    // of the file, served by one aggregator
+    Bytes window = 0;  // of a part, at once
+    std::int64_t part_begin(std::size_t aggregator) const {
+        const std::int64_t begin = low + static_cast<std::int64_t>(part * aggregator);
+        return begin < high ? begin : high;
+    }
+};
+
+CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question);
+
+}  // namespace gantry::plan

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How reads and writes of files go: one rank's, by memory and by runs; and whose go together.
+#include "golden/pinned.hpp"
+#include "plan/io_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace gantry::test {
+namespace {
+
+using namespace plan;
+
+const char* name(IoWay way) {
+    switch (way) {
+        case IoWay::direct: return "direct";
+        case IoWay::packed: return "packed";
+        case IoWay::slots: return "slots";
+    }
+    return "";
+}
+
+std::string alone() {
+    std::string text = "== one rank: memory run, file run, file gap of 64 MiB ==\n";
+    struct Runs {
+        Bytes memory, file, gap;
+    };
+    const Runs all[] = {{64 * kMiB, 64 * kMiB, 0},
+                        {8, 64 * kMiB, 0},
+                        {4 * kKiB, 64 * kMiB, 0},
+                        {64 * kMiB, 8, 24},
+                        {64 * kMiB, 4096, 4096},
+                        {64 * kMiB, 4096, 64 * kKiB},
+                        {8, 8, 8},
+                        {64 * kMiB, 1 * kMiB, 3 * kMiB}};
+    for (const char* place : {"host", "host to tmpfs", "device", "device to tmpfs"})
+        for (const bool writes : {true, false})
+            for (const Runs& runs : all) {
+                const IoPlan plan = io_plan({.writes = writes,
+                                             .on_device = place[0] == 'd',
+                                             .in_memory = std::strstr(place, "tmpfs") != nullptr,
+                                             .bytes = 64 * kMiB,
+                                             .memory_run = runs.memory,
+                                             .file_run = runs.file,
+                                             .file_gap = runs.gap,
+                                             .largest_slot = 4 * kMiB});
+                text += fmt::format(
+                    "{} {} memory {} file {} gap {}: {}, pieces of {}, {} at once, "
+                    "sieve {}{}\n",
+                    place, writes ? "write" : "read", runs.memory, runs.file, runs.gap,
+                    name(plan.way), plan.piece, plan.depth, plan.sieve,
+                    plan.at_once ? ", by the caller" : "");
+            }
+    return text;
+}
+
+std::string line(const char* what, const CollectiveIoQuestion& question) {
+    const CollectiveIoPlan plan = collective_io_plan(question);
+    std::string text =
+        fmt::format("{}: {} ({})", what, plan.together ? "together" : "alone", plan.why);
+    if (plan.together) {
+        text += fmt::format(", from {} to {}, parts of {}, windows of {}, by", plan.low, plan.high,
+                            plan.part, plan.window);
+        for (const int each : plan.aggregators)
+            text += fmt::format(" {}", each);
+    }
+    return text + "\n";
+}
+
+std::string together() {
+    std::string text = "\n== all ranks ==\n";
+    const std::vector<int> one_node(6, 0), two_nodes{0, 0, 0, 1, 1, 1};
+    const std::vector<int> many(12, 0);
+    const auto extents = [](int ranks, std::int64_t apart, std::int64_t reach, Bytes bytes,
+                            Bytes run) {
+        std::vector<IoExtent> all;
+        for (int rank = 0; rank < ranks; ++rank)
+            all.push_back({rank * apart, rank * apart + reach, bytes, run});
+        return all;
+    };
+    const auto interleaved = extents(6, 512, 60'000'000, 10'000'000, 512);
+    const auto large_runs = extents(6, 4 << 20, 600 << 20, 100 << 20, 4 << 20);
+    const auto disjoint = extents(6, 10'000'000, 10'000'000, 10'000'000, 10'000'000);
+    const auto of_many = extents(12, 512, 60'000'000, 5'000'000, 512);
+    std::vector<IoExtent> none(6), twice = interleaved, one(6);
+    twice[2].run = 0;
+    one[3] = {1000, 2000, 1000, 1000};
+    const Bytes window = 4 * kMiB;
+    text += line("nothing", {.extents = none, .nodes = one_node, .window = window});
+    text += line("interleaved",
+                 {.writes = true, .extents = interleaved, .nodes = one_node, .window = window});
+    text += line("interleaved, two nodes",
+                 {.extents = interleaved, .nodes = two_nodes, .window = window});
+    text += line("interleaved, two nodes, 2 aggregators",
+                 {.extents = interleaved, .nodes = two_nodes, .aggregators = 2, .window = window});
+    text += line("interleaved, 12 ranks of a node",
+                 {.extents = of_many, .nodes = many, .window = window});
+    text += line("interleaved, stripes of 1 MiB",
+                 {.extents = interleaved, .nodes = one_node, .window = window, .stripe = kMiB});
+    text += line("interleaved, large runs",
+                 {.extents = large_runs, .nodes = one_node, .window = window});
+    text += line("disjoint", {.extents = disjoint, .nodes = one_node, .window = window});
+    text += line(
+        "disjoint, by hint",
+        {.extents = disjoint, .nodes = one_node, .together = IoSwitch::enable, .window = window});
+    text += line("interleaved, against a hint", {.extents = interleaved,
+                                                 .nodes = one_node,
+                                                 .together = IoSwitch::disable,
+                                                 .window = window});
+    text +=
+        line("one rank of all, by hint",
+             {.extents = one, .nodes = one_node, .together = IoSwitch::enable, .window = window});
+    text +=
+        line("bytes twice, by hint",
+             {.extents = twice, .nodes = one_node, .together = IoSwitch::enable, .window = window});
+    return text;
+}
+
+TEST(GoldenIoPlans, AreThoseOfTheTable) {
+    expect_pinned(GANTRY_TEST_DATA "/io_plans.txt", alone() + together());
+}
+
+}  // namespace
+}  // namespace gantry::test
