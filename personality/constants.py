@@ -76,9 +76,9 @@ def choice(group: str, rows: list) -> list:
         otherwise = f"({refused}) ? kUnknown : value"
     elif group not in ANY_NUMBER:
         otherwise = "value == kUndefined ? value : kUnknown"
-    out = "theirs::other_error_from(value)" if group == "error_class" else "value"
+    out = "other_error_from(value)" if group == "error_class" else "value"
     if group == "error_class":
-        otherwise = "theirs::other_error_to(value)"
+        otherwise = "other_error_to(value)"
 
     # Most ranks and tags are none of these.
     quick = ["    if (value >= 0) [[likely]]", "        return value;"] if refused else []
@@ -122,12 +122,20 @@ HEAD = """// SPDX-License-Identifier: BSD-3-Clause
 
 #include <mpi.h>
 
-#include "other_errors.hpp"
-
 namespace gantry::personality {{
 
 inline constexpr int kUndefined = {undefined};
 inline constexpr int kUnknown = -29999;  // no constant of the standard
+
+// Error codes that programs add count up from above each ABI's MPI_ERR_LASTCODE.
+inline constexpr int kTheirLastCode = {last_code};
+constexpr int other_error_to(int value) {{
+    return value >= kTheirLastCode ? MPI_ERR_LASTCODE + (value - kTheirLastCode) : -1;
+}}
+constexpr int other_error_from(int value) {{
+    if (value < 0) return value;
+    return value >= MPI_ERR_LASTCODE ? kTheirLastCode + (value - MPI_ERR_LASTCODE) : {other};  // MPI_ERR_OTHER
+}}
 
 """
 
@@ -142,9 +150,17 @@ def header(folder: pathlib.Path) -> str:
     for name in sorted(n for n in theirs if n.startswith("MPI_MAX_")):
         lines.append(f"inline constexpr int kTheir_{name} = {theirs[name]};")
     head = HEAD.format(
-        source=f"{folder.name}/values.def", undefined=theirs["MPI_UNDEFINED"]
+        source=f"{folder.name}/values.def", undefined=theirs["MPI_UNDEFINED"],
+        last_code=theirs["MPI_ERR_LASTCODE"], other=theirs["MPI_ERR_OTHER"],
     )
     return head + "\n".join(lines) + "\n\n}  // namespace gantry::personality\n"
+
+
+def objects(folder: pathlib.Path) -> str:
+    """Where predefined handles are objects: X(symbol, bytes, the standard's value)."""
+    ours = values(STANDARD) | {"none": 0}
+    rows = re.findall(r"^OBJECT\((\w+), (\d+), (\w+)\)", (folder / "objects.def").read_text(), re.M)
+    return "".join(f"X({symbol}, {size}, {ours[name]:#x})\n" for symbol, size, name in rows)
 
 
 def handles(folder: pathlib.Path) -> str:

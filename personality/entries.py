@@ -11,7 +11,7 @@ import re
 import kinds
 
 BY_HAND = re.compile(
-    r"MPI_(\w+_(to|from)int|Abi_get_version|Pcontrol|Wtime|Wtick|Aint_add|Aint_diff"
+    r"MPI_(\w+_(to|from)int|Abi_get_version|Abi_get_fortran_info|Pcontrol|Wtime|Wtick|Aint_add|Aint_diff"
     r"|Op_create(_c)?|(Comm|Win|File|Session)_create_errhandler|(Comm|Win|Type)_create_keyval|Keyval_create"
     r"|(Comm|Win|Type)_get_attr|Attr_get|Grequest_start|Register_datarep(_c)?|Type_get_contents(_c)?"
     r"|Comm_idup(_with_info)?|T_(c|p)var_handle_alloc|Init|Init_thread|Session_init)"

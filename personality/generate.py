@@ -3,7 +3,7 @@
 """Writes the sources of a personality from the table of MPI functions (api/) and the values of its
 constants.
 
-    generate.py PERSONALITY DIR    into DIR: constants.hpp, handles.hpp, standard_functions.def, exports.map,
+    generate.py PERSONALITY DIR    into DIR: constants.hpp, handles.hpp or predefined.def, standard_functions.def, exports.map,
                                    a source per chapter, and sources.txt that lists these
 """
 
@@ -17,7 +17,7 @@ import constants  # noqa: E402
 import entries  # noqa: E402
 import table  # noqa: E402
 
-EXPORTS = {"mpich": ["MPIR_Dup_fn"], "openmpi": ["ompi_*", "OMPI_*"]}
+EXPORTS = {"mpich": ["MPIR_Dup_fn"], "openmpi": ["ompi_mpi_*", "ompi_message_*", "ompi_request_null", "OMPI_C_MPI_*"]}
 
 
 def write(path: pathlib.Path, text: str) -> None:
@@ -31,7 +31,10 @@ def main(personality: str, folder: pathlib.Path) -> int:
     values = HERE / personality
     sources = entries.files(functions)
     write(folder / "constants.hpp", constants.header(values))
-    write(folder / "handles.hpp", constants.handles(values))
+    if (values / "objects.def").exists():
+        write(folder / "predefined.def", constants.objects(values))
+    else:
+        write(folder / "handles.hpp", constants.handles(values))
     write(folder / "standard_functions.def", entries.standard_table(functions))
     write(folder / "exports.map", entries.export_map(EXPORTS[personality]))
     for name, text in sources.items():

@@ -149,6 +149,12 @@ def converted(function, p) -> tuple:
         if "*" in p.c:
             return [f"const EnumOut<{p.c[:-1]}> {p.name}_({p.name}, {group}_from);"], p.name
         return [], f"static_cast<{p.c}>({group}_to(static_cast<int>({p.name})))"
+    if p.kind == "WEIGHT":
+        return [], f"weights_of({p.name})"
+    if p.kind == "PVAR" and "*" not in p.c:
+        return [], f"variable_of({p.name})"
+    if p.kind == "C_BUFFER2":
+        return [f"const DetachedBuffer {p.name}_({p.name});"], p.name
     if p.kind == "BUFFER" and marked(function):
         return [], f"address({p.name})"
     if function.name == "MPI_File_set_view" and p.name == "disp":

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace gantry::personality {
 
@@ -32,6 +33,20 @@ inline void* address(void* buffer) {
 inline const void* address(const void* buffer) {
     return address(const_cast<void*>(buffer));
 }
+
+// The address of a buffer that was attached, which may have been MPI_BUFFER_AUTOMATIC.
+class DetachedBuffer {
+  public:
+    explicit DetachedBuffer(void* place) : place_(static_cast<void**>(place)) {}
+    DetachedBuffer(const DetachedBuffer&) = delete;
+    DetachedBuffer& operator=(const DetachedBuffer&) = delete;
+    ~DetachedBuffer() {
+        if (place_ != nullptr && *place_ == MPI_BUFFER_AUTOMATIC) *place_ = theirs::kAutomatic;
+    }
+
+  private:
+    void** place_;
+};
 
 // How many ranks an array speaks of that has an element for each.
 int peers(MPI_Comm comm);
@@ -91,8 +106,11 @@ class HandlesIn {
     bool there_ = false;
 };
 
+// Only requests come in arrays that change, and they change to null.
 template <class Handle>
 class HandlesInOut {
+    static_assert(std::is_same_v<Handle, MPI_Request>);
+
   public:
     HandlesInOut(Their<Handle>* theirs, long count)
         : theirs_(theirs), ours_(theirs == nullptr ? 0 : count) {
@@ -103,7 +121,7 @@ class HandlesInOut {
     HandlesInOut& operator=(const HandlesInOut&) = delete;
     ~HandlesInOut() {
         for (long i = 0; i < ours_.count(); ++i)
-            if (ours_[i] != to<Handle>(theirs_[i])) theirs_[i] = from(ours_[i]);
+            if (ours_[i] == MPI_REQUEST_NULL) theirs_[i] = from(MPI_REQUEST_NULL);
     }
     bool ok() const { return ours_.ok(); }
     Handle* data() { return theirs_ != nullptr ? ours_.data() : nullptr; }

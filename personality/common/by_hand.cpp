@@ -51,6 +51,13 @@ GANTRY_EXPORT(int, Abi_get_version, (int* major, int* minor)) {
     return 0;
 }
 
+// Nobody has said what Fortran is like: that question belongs to the standard ABI, too.
+GANTRY_EXPORT(int, Abi_get_fortran_info, (theirs::Info * info)) {
+    if (info == nullptr) return error(MPI_ERR_ARG);
+    *info = from(MPI_INFO_NULL);
+    return 0;
+}
+
 // --- attributes: the library's own are numbers of the standard
 
 namespace {

@@ -7,27 +7,13 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <unistd.h>
 
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
 #include <string>
 
 namespace gantry::personality {
 
 Standard standard;
-
-void fatal(const char* format, ...) {
-    char text[1024];
-    std::va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    std::fprintf(stderr, "gantry: %s\n", text);
-    std::fflush(stderr);
-    _exit(127);
-}
 
 namespace {
 

@@ -45,6 +45,7 @@ struct Status {
 inline Status* const kStatusIgnore = reinterpret_cast<Status*>(1);
 
 inline void* const kInPlace = reinterpret_cast<void*>(-1);
+inline void* const kAutomatic = reinterpret_cast<void*>(-2);
 inline constexpr std::uintptr_t kFirstMarker = static_cast<std::uintptr_t>(-2);
 
 template <class Handle>
@@ -151,6 +152,15 @@ inline Their<Handle> from(Handle ours) {
         if (value < std::size(detail::kByValue.theirs)) return detail::kByValue.theirs[value];
         return static_cast<int>(kOurs | kObjectKind<Handle> << 26 | numbers::number(ours));
     }
+}
+
+// These variables have the standard's values (variables.cpp).
+template <class Weights>
+inline Weights weights_of(Weights theirs) {
+    return theirs;
+}
+inline MPI_T_pvar_handle variable_of(MPI_T_pvar_handle theirs) {
+    return theirs;
 }
 
 // What a receive tells, both ways. MPI_ERROR is the caller's (common/arguments.hpp).
