@@ -3,6 +3,8 @@
 
     header.py PERSONALITY FILE
 
+A FILE that ends with .c gets functions of these names instead, for a library that programs are only linked with.
+
 Constants are those of values.def, prototypes the standard's; where types differ the C names are the same.
 """
 
@@ -92,7 +94,14 @@ def header(folder: pathlib.Path) -> str:
     return "\n".join(lines) + "\n#endif\n"
 
 
+def names() -> str:
+    functions = [name for function in table.load() for name, _ in function.entries]
+    return "".join(f"void {name}(void);\nvoid {name}(void) {{}}\n" for name in [*functions, "MPIR_Dup_fn"]) + (
+        "int *MPI_UNWEIGHTED, *MPI_WEIGHTS_EMPTY;\n"
+    )
+
+
 if __name__ == "__main__":
     target = pathlib.Path(sys.argv[2])
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(header(HERE / sys.argv[1]))
+    target.write_text(names() if target.suffix == ".c" else header(HERE / sys.argv[1]))

@@ -43,6 +43,11 @@ class Switch(unittest.TestCase):
         self.assert_runs(done)
         self.assertIn("loaded before", done.stderr)
 
+    def test_mpichs_library_has_its_older_name_too(self):
+        done = run(MPIEXEC, "-n", 2, PROGRAMS / "mpich_older_name")
+        self.assert_runs(done)
+        self.assertIn("libmpich.so.12", done.stderr)
+
     def test_what_a_shell_starts_runs_too(self):
         self.assert_runs(run(MPIEXEC, "-n", 2, "sh", "-c", PROGRAMS / "mpich_program"))
 

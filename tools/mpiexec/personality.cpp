@@ -29,9 +29,10 @@ struct Personality {
     const char* mpi;
     const char* folder;
     const char* library;
+    const char* older_name = nullptr;  // of the same library
 };
 constexpr Personality kPersonalities[] = {
-    {"MPICH, Intel MPI, MVAPICH or Cray MPICH", "mpich", "libmpi.so.12"},
+    {"MPICH, Intel MPI, MVAPICH or Cray MPICH", "mpich", "libmpi.so.12", "libmpich.so.12"},
     {"Open MPI", "openmpi", "libmpi.so.40"},
 };
 
@@ -145,28 +146,30 @@ class Switch {
   private:
     void switch_over(App& app, const fs::path& program, const std::string& libraries) {
         const Personality* wanted = nullptr;
-        for (const Personality& one : kPersonalities) {
-            const std::string place = place_of(libraries, one.library);
-            if (place.empty()) continue;
-            if (wanted != nullptr) {
-                result_.mistake = fmt::format(
-                    "{} loads two MPI libraries, {} and {}: parts of it were built for different "
-                    "MPIs",
-                    program.string(), wanted->library, one.library);
-                return;
+        for (const Personality& one : kPersonalities)
+            for (const char* name : {one.library, one.older_name}) {
+                const std::string place = name != nullptr ? place_of(libraries, name) : "";
+                if (place.empty() || wanted == &one) continue;
+                if (wanted != nullptr) {
+                    result_.mistake = fmt::format(
+                        "{} loads two MPI libraries, {} and {}: parts of it were built for "
+                        "different MPIs",
+                        program.string(), wanted->library, one.library);
+                    return;
+                }
+                wanted = &one;
+                use(app, one, name, program, place);
             }
-            wanted = &one;
-            use(app, one, program, place);
-        }
     }
 
-    void use(App& app, const Personality& one, const fs::path& program, const std::string& place) {
-        const fs::path ours = base_ / one.folder / one.library;
+    void use(App& app, const Personality& one, const char* name, const fs::path& program,
+             const std::string& place) {
+        const fs::path ours = base_ / one.folder / name;
         if (!fs::exists(ours)) {
-            note(fmt::format(
-                "{} is built for {} ({}), which this installation has no library for: its "
-                "ranks will not find each other",
-                program.string(), one.mpi, one.library));
+            note(
+                fmt::format("{} is built for {} ({}), which this installation has no library for: "
+                            "its ranks will not find each other",
+                            program.string(), one.mpi, name));
             return;
         }
         std::error_code error;
@@ -175,7 +178,7 @@ class Switch {
             app.variables.emplace_back(
                 "LD_PRELOAD", joined(ours.string(), variable(options_, app, "LD_PRELOAD")));
         note(fmt::format("{} is built for {} ({}) and runs on Gantry{}", program.string(), one.mpi,
-                         one.library, found ? "" : fmt::format(", loaded before {}", place)));
+                         name, found ? "" : fmt::format(", loaded before {}", place)));
     }
 
     void note(const std::string& line) {
