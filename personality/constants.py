@@ -41,6 +41,8 @@ CHOICES = {
     "callback_safety": r"MPI_T_CB_\w+",
     "source_order": r"MPI_T_SOURCE_\w+",
 }
+# What an error is called where the other MPI has no such class.
+NEAREST = {"MPI_ERR_ERRHANDLER": "MPI_ERR_ARG"}
 # What a group takes besides its constants, as it is.
 ANY_NUMBER = ("rank", "tag", "displacement", "distribution_argument", "keyval")
 # Flags that are combined.
@@ -90,8 +92,13 @@ def choice(group: str, rows: list) -> list:
             + [f"        default: return {rest};", "    }", "}"]
         )
 
+    nearest = []
+    if group == "error_class":
+        known = {name: (ours, theirs) for name, ours, theirs in rows}
+        standard = values(STANDARD)
+        nearest = [(n, standard[n], known[near][1]) for n, near in NEAREST.items() if n not in known]
     return function("to", [(n, t, o) for n, o, t in rows], otherwise) + function(
-        "from", rows, out
+        "from", rows + nearest, out
     )
 
 
@@ -130,7 +137,9 @@ inline constexpr int kUnknown = -29999;  // no constant of the standard
 // Error codes that programs add count up from above each ABI's MPI_ERR_LASTCODE.
 inline constexpr int kTheirLastCode = {last_code};
 constexpr int other_error_to(int value) {{
-    return value >= kTheirLastCode ? MPI_ERR_LASTCODE + (value - kTheirLastCode) : -1;
+    if (value >= kTheirLastCode) return MPI_ERR_LASTCODE + (value - kTheirLastCode);
+    // Classes that only the other MPI has, of its extensions.
+    return value > 0 && value < 128 ? MPI_ERR_UNKNOWN : -1;
 }}
 constexpr int other_error_from(int value) {{
     if (value < 0) return value;

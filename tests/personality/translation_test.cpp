@@ -94,6 +94,8 @@ TEST(Constants, RanksAndTagsThatNobodyKnowsAreRefused) {
 TEST(Constants, ErrorCodesOfTheProgramStayInOrderAboveTheLastPredefined) {
     EXPECT_EQ(error(MPI_ERR_TRUNCATE), 14);
     EXPECT_EQ(error_class_to(14), MPI_ERR_TRUNCATE);
+    EXPECT_EQ(error_class_to(101), MPI_ERR_UNKNOWN);  // MPIX_ERR_PROC_FAILED
+    EXPECT_EQ(error_class_to(9999), -1);
     const int own = MPI_ERR_LASTCODE + 5;
     EXPECT_GT(error(own), 0x3fffffff);
     EXPECT_EQ(error_class_to(error(own)), own);
