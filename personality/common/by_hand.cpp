@@ -58,6 +58,24 @@ GANTRY_EXPORT(int, Abi_get_fortran_info, (theirs::Info * info)) {
     return 0;
 }
 
+// --- fields of a status, which hold what the program's MPI has in them
+
+#define GANTRY_STATUS_FIELD(name, field)                                                \
+    GANTRY_EXPORT(int, Status_get_##name, (const theirs::Status* status, int* value)) { \
+        if (status == nullptr || value == nullptr) return error(MPI_ERR_ARG);           \
+        *value = status->field;                                                         \
+        return 0;                                                                       \
+    }                                                                                   \
+    GANTRY_EXPORT(int, Status_set_##name, (theirs::Status * status, int value)) {       \
+        if (status == nullptr) return error(MPI_ERR_ARG);                               \
+        status->field = value;                                                          \
+        return 0;                                                                       \
+    }
+GANTRY_STATUS_FIELD(source, MPI_SOURCE)
+GANTRY_STATUS_FIELD(tag, MPI_TAG)
+GANTRY_STATUS_FIELD(error, MPI_ERROR)
+#undef GANTRY_STATUS_FIELD
+
 // --- attributes: the library's own are numbers of the standard
 
 namespace {

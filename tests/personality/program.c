@@ -40,6 +40,16 @@ static void statuses(void) {
     EXPECT(MPI_Test_cancelled(&status, &flag) == MPI_SUCCESS && flag == 1);
     EXPECT(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_ERROR == 4711);
 
+#if MPI_VERSION >= 5
+    /* These say what the field holds, whatever that is. */
+    int held = 0;
+    status.MPI_ERROR = 333;
+    MPI_Status_get_error(&status, &held);
+    EXPECT(held == 333);
+    MPI_Status_set_source(&status, -77);
+    EXPECT(status.MPI_SOURCE == -77);
+#endif
+
     /* A probe that finds nothing leaves the status alone. */
     status.MPI_SOURCE = 99;
     MPI_Iprobe(MPI_ANY_SOURCE, 1234, MPI_COMM_SELF, &flag, &status);
