@@ -58,6 +58,17 @@ GANTRY_EXPORT(int, Abi_get_fortran_info, (theirs::Info * info)) {
     return 0;
 }
 
+// Small codes are classes, also those that the standard does not have.
+GANTRY_EXPORT(int, Error_class, (int code, int* its_class)) {
+    const int ours = error_class_to(code);
+    if (ours == MPI_ERR_UNKNOWN && its_class != nullptr) {
+        *its_class = code;
+        return 0;
+    }
+    const ValueOut its_class_(its_class, error_class_from);
+    return error(standard.Error_class(ours, its_class));
+}
+
 // --- fields of a status, which hold what the program's MPI has in them
 
 #define GANTRY_STATUS_FIELD(name, field)                                                \
