@@ -134,6 +134,7 @@ def header(functions: list) -> str:
         '#include "mpi/engine/handles.hpp"',
         '#include "mpi/engine/pending.hpp"',
         "",
+        "#include <mpi-ext.h>",
         "#include <mpi.h>",
         "",
         "namespace gantry::mpi {",
@@ -153,6 +154,15 @@ def header(functions: list) -> str:
         "",
         "// extensions (mpi-ext.h): may device pointers of this kind (MPIX_GPU_SUPPORT_*) be passed in this process?",
         "bool gpu_support(int gpu_type);",
+        "// ... and callbacks with a pointer of the program's.",
+        "Status op_create_x(MPIX_User_function_x* user_fn, int commute, void* extra_state, MPI_Op* op);",
+    ]
+    lines += [
+        f"Status {kind.lower()}_create_errhandler_x(MPIX_{kind}_errhandler_function_x* function, void* extra_state,"
+        "\n        MPI_Errhandler* errhandler);"
+        for kind in ("Comm", "Win", "File", "Session")
+    ]
+    lines += [
         "",
         "// After the body of a _c function that makes a datatype: MPI_Type_get_envelope tells the two forms apart.",
         "Status with_large_counts(Status made, const MPI_Datatype* newtype);",

@@ -19,7 +19,15 @@ HANDLES = (
 # MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY stand for them: small addresses, of which compilers warn where an array
 # is declared.
 WEIGHTS = ("weights", "sourceweights", "destweights")
-EXTENSIONS = ("MPIX_Query_cuda_support", "MPIX_GPU_query_support")
+EXTENSIONS = (
+    "MPIX_Query_cuda_support",
+    "MPIX_GPU_query_support",
+    "MPIX_Op_create_x",
+    "MPIX_Comm_create_errhandler_x",
+    "MPIX_Win_create_errhandler_x",
+    "MPIX_File_create_errhandler_x",
+    "MPIX_Session_create_errhandler_x",
+)
 
 
 def prototypes(functions: list, prefix: str) -> str:

@@ -16,6 +16,11 @@ void Reducer::apply(const void* first, void* second, std::uint64_t count) const 
         predefined(first, second, count * items);
         return;
     }
+    if (function_x != nullptr) {
+        function_x(const_cast<void*>(first), second, static_cast<MPI_Count>(count), datatype,
+                   extra_state);
+        return;
+    }
     // A copy each time: the function gets a pointer to the handle and may write through it.
     MPI_Datatype handle = datatype;
     if (function_c != nullptr) {

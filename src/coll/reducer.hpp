@@ -7,6 +7,7 @@
 #include "base/program_call.hpp"
 #include "layout/reduce.hpp"
 
+#include <mpi-ext.h>
 #include <mpi.h>
 
 #include <cstdint>
@@ -34,6 +35,8 @@ struct Reducer {
     std::uint64_t items = 1;  // basic items per element, for a predefined operation
     MPI_User_function* function = nullptr;
     MPI_User_function_c* function_c = nullptr;
+    MPIX_User_function_x* function_x = nullptr;
+    void* extra_state = nullptr;                // of function_x
     MPI_Datatype datatype = MPI_DATATYPE_NULL;  // what the program's function is told
     // How many handles to it the program has. There is one more while that function runs (TypeInUse):
     // it may ask about a type that the program freed while the operation was pending.

@@ -12,7 +12,9 @@ import re
 import subprocess
 import sys
 
-EXTENSIONS = {"MPIX_Query_cuda_support", "MPIX_GPU_query_support"}
+EXTENSIONS = {"MPIX_Query_cuda_support", "MPIX_GPU_query_support", "MPIX_Op_create_x"} | {
+    f"MPIX_{kind}_create_errhandler_x" for kind in ("Comm", "Win", "File", "Session")
+}
 ERRATA = {"MPI_Psend_init_c", "MPI_Precv_init_c"}
 SYSTEM = re.compile(
     r"(libc|libm|libdl|librt|libpthread|ld-linux[-\w]*|libasan|libubsan|libtsan|libstdc\+\+|libgcc_s)\.so(\.\d+)*$"

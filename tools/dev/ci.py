@@ -31,6 +31,7 @@ STEPS = [
     ("checks", [DEV, "check"], 600, 2700),
     ("mpi4py from its source release", [str(ROOT / "tests/mpi4py/run")], 600, 1800),
     ("one binary on MPICH and on Gantry", [str(ROOT / "tests/abi/swap")], 300, 1800),
+    ("programs of MPICH and Open MPI as they are", [str(ROOT / "tests/personality/wheels")], 300, 1800),
     # Mechanisms change how fast messages are, not what comes out. Tests that count what a mechanism does switch it on themselves.
     ("behaviour without mechanisms", ["env", "GANTRY_MECHANISMS=none", DEV, "test", r"^world_tests\.|^mpi\.", "--exclude", SAME_WITHOUT],
      900, 1500),

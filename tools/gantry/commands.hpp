@@ -22,6 +22,9 @@ int explain(const ExplainOptions& options);
 
 int doctor(Format format);
 
+// Shell commands after which programs built for another MPI ("mpich", "openmpi") load Gantry's library.
+int env(const std::string& mpi);
+
 struct TuneOptions {
     int gpu = 0;
     std::string output;  // empty: where Gantry looks for it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry info | explain COMMAND... | doctor | tune: what is set, which path messages took and why,
-// whether this machine is ready, and what its operations cost.
+// gantry info | explain COMMAND... | doctor | tune | env: what is set, which path messages took and
+// why, whether this machine is ready, what its operations cost, and how other MPIs' programs run.
 #include "answer.hpp"
 #include "commands.hpp"
 
@@ -53,6 +53,14 @@ int main(int argc, char** argv) {
                      "$XDG_CONFIG_HOME/gantry/machines/NAME.json")
         ->type_name("FILE");
 
+    std::string other_mpi;
+    CLI::App* env_command = app.add_subcommand(
+        "env", "exports for a shell in which programs built for another MPI are to run on Gantry");
+    env_command->add_option("--as", other_mpi, "the MPI they are built for")
+        ->required()
+        ->check(CLI::IsMember({"mpich", "openmpi"}))
+        ->type_name("mpich|openmpi");
+
     // CLI11 would only say that a subcommand is required.
     const auto is_asked_for = [argv](CLI::App* command) { return command->check_name(argv[1]); };
     if (argc > 1 && app.get_subcommands(is_asked_for).empty() &&
@@ -64,6 +72,7 @@ int main(int argc, char** argv) {
     const Format format = json ? Format::json : markdown ? Format::markdown : Format::text;
     if (*info_command) return with_all_written(info(format, check_file));
     if (*doctor_command) return with_all_written(doctor(format));
+    if (*env_command) return with_all_written(env(other_mpi));
     if (*tune_command) return with_all_written(tune(tune_options));
     for (const std::string& word : explain_command->remaining())
         explain_options.command.push_back(word);

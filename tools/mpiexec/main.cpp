@@ -7,6 +7,7 @@
 #include "handover.hpp"
 #include "launcher.hpp"
 #include "options.hpp"
+#include "personality.hpp"
 #include "this_machine.hpp"
 
 #include <fcntl.h>
@@ -37,6 +38,16 @@ int main(int argument_count, char** argument_values) {
         case Wish::run: break;
     }
     take_this_machine(line.options);
+    const Switched switched = use_personalities(line.options);
+    if (!switched.mistake.empty()) {
+        std::fprintf(stderr, "mpiexec: %s\n", switched.mistake.c_str());
+        return 2;
+    }
+    for (std::size_t at = 0; at < switched.notes.size() && !line.options.quiet;) {
+        const std::size_t end = switched.notes.find('\n', at);
+        std::fprintf(stderr, "mpiexec: %s\n", switched.notes.substr(at, end - at).c_str());
+        at = end + 1;
+    }
     if (line.options.wants_another_launcher()) return hand_over(line.options);
     if (line.options.input_rank >= line.options.total_ranks()) {
         std::fprintf(stderr, "mpiexec: --stdin %d: the ranks are 0 to %d\n",

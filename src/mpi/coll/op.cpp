@@ -84,6 +84,8 @@ Result<coll::Reducer> reducer(const Op& op, Datatype& datatype) {
     if (!op.predefined) {
         made.function = op.function;
         made.function_c = op.function_c;
+        made.function_x = op.function_x;
+        made.extra_state = op.extra_state;
         return made;
     }
     if (op.operation == layout::Operation::replace || op.operation == layout::Operation::no_op)
@@ -107,17 +109,39 @@ Result<coll::Reducer> reducer(const Op& op, Datatype& datatype) {
     return made;
 }
 
-Status op_create(MPI_User_function* user_fn, MPI_User_function_c* user_fn_c, int commute,
-                 MPI_Op* op) {
-    if (user_fn == nullptr && user_fn_c == nullptr)
+namespace {
+
+// Of the three forms of a function one is given.
+Status make_op(const coll::Reducer& function, bool commutes, MPI_Op* op) {
+    if (function.function == nullptr && function.function_c == nullptr &&
+        function.function_x == nullptr)
         return failure(MPI_ERR_ARG, "argument user_fn is a null pointer");
     Op* made = create(process().ops);
     if (made == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a reduction operation");
-    made->function = user_fn;
-    made->function_c = user_fn_c;
-    made->commutative = commute != 0;
+    made->function = function.function;
+    made->function_c = function.function_c;
+    made->function_x = function.function_x;
+    made->extra_state = function.extra_state;
+    made->commutative = commutes;
     *op = made->handle;
     return success();
+}
+
+}  // namespace
+
+Status op_create(MPI_User_function* user_fn, MPI_User_function_c* user_fn_c, int commute,
+                 MPI_Op* op) {
+    coll::Reducer function;
+    function.function = user_fn;
+    function.function_c = user_fn_c;
+    return make_op(function, commute != 0, op);
+}
+
+Status op_create_x(MPIX_User_function_x* user_fn, int commute, void* extra_state, MPI_Op* op) {
+    coll::Reducer function;
+    function.function_x = user_fn;
+    function.extra_state = extra_state;
+    return make_op(function, commute != 0, op);
 }
 
 Status op_free(MPI_Op* op) {

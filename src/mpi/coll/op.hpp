@@ -15,6 +15,8 @@ struct Op : Object<MPI_Op> {
     layout::Operation operation = layout::Operation::sum;  // predefined ones
     MPI_User_function* function = nullptr;
     MPI_User_function_c* function_c = nullptr;
+    MPIX_User_function_x* function_x = nullptr;
+    void* extra_state = nullptr;  // of function_x
     bool commutative = true;
     const char* name = "user operation";
 };

@@ -70,27 +70,40 @@ Status no_memory() {
 
 template <class Function>
 Status make(Errhandler::Kind kind, Function* Errhandler::*field, Function* function,
-            MPI_Errhandler* handle) {
+            MPI_Errhandler* handle, void* extra_state = nullptr) {
     Errhandler* made = create(process().errhandlers);
     if (made == nullptr) return no_memory();
     made->kind = kind;
     made->*field = function;
+    made->extra_state = extra_state;
     *handle = made->handle;
     return success();
 }
 
 // The function of the program's own handler.
 void call_program(const Errhandler& errhandler, MPI_Comm comm, int code) {
-    if (errhandler.comm_function != nullptr) errhandler.comm_function(&comm, &code);
+    if (errhandler.comm_function_x != nullptr)
+        errhandler.comm_function_x(comm, code, errhandler.extra_state);
+    else if (errhandler.comm_function != nullptr)
+        errhandler.comm_function(&comm, &code);
 }
 void call_program(const Errhandler& errhandler, MPI_Win win, int code) {
-    if (errhandler.win_function != nullptr) errhandler.win_function(&win, &code);
+    if (errhandler.win_function_x != nullptr)
+        errhandler.win_function_x(win, code, errhandler.extra_state);
+    else if (errhandler.win_function != nullptr)
+        errhandler.win_function(&win, &code);
 }
 void call_program(const Errhandler& errhandler, MPI_File file, int& code) {
-    if (errhandler.file_function != nullptr) errhandler.file_function(&file, &code);
+    if (errhandler.file_function_x != nullptr)
+        errhandler.file_function_x(file, code, errhandler.extra_state);
+    else if (errhandler.file_function != nullptr)
+        errhandler.file_function(&file, &code);
 }
 void call_program(const Errhandler& errhandler, MPI_Session session, int code) {
-    if (errhandler.session_function != nullptr) errhandler.session_function(&session, &code);
+    if (errhandler.session_function_x != nullptr)
+        errhandler.session_function_x(session, code, errhandler.extra_state);
+    else if (errhandler.session_function != nullptr)
+        errhandler.session_function(&session, &code);
 }
 
 template <class Handle>
@@ -204,6 +217,30 @@ Status session_create_errhandler(MPI_Session_errhandler_function* session_errhan
                                  MPI_Errhandler* errhandler) {
     return make(Errhandler::Kind::session, &Errhandler::session_function, session_errhandler_fn,
                 errhandler);
+}
+
+Status comm_create_errhandler_x(MPIX_Comm_errhandler_function_x* function, void* extra_state,
+                                MPI_Errhandler* errhandler) {
+    return make(Errhandler::Kind::comm, &Errhandler::comm_function_x, function, errhandler,
+                extra_state);
+}
+
+Status win_create_errhandler_x(MPIX_Win_errhandler_function_x* function, void* extra_state,
+                               MPI_Errhandler* errhandler) {
+    return make(Errhandler::Kind::win, &Errhandler::win_function_x, function, errhandler,
+                extra_state);
+}
+
+Status file_create_errhandler_x(MPIX_File_errhandler_function_x* function, void* extra_state,
+                                MPI_Errhandler* errhandler) {
+    return make(Errhandler::Kind::file, &Errhandler::file_function_x, function, errhandler,
+                extra_state);
+}
+
+Status session_create_errhandler_x(MPIX_Session_errhandler_function_x* function, void* extra_state,
+                                   MPI_Errhandler* errhandler) {
+    return make(Errhandler::Kind::session, &Errhandler::session_function_x, function, errhandler,
+                extra_state);
 }
 
 Status errhandler_free(MPI_Errhandler* errhandler) {

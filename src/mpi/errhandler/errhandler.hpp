@@ -9,6 +9,8 @@
 #include "mpi/engine/handles.hpp"
 #include "mpi/engine/object.hpp"
 
+#include <mpi-ext.h>
+
 namespace gantry::mpi {
 
 struct Errhandler : Object<MPI_Errhandler> {
@@ -18,6 +20,12 @@ struct Errhandler : Object<MPI_Errhandler> {
     MPI_Win_errhandler_function* win_function = nullptr;
     MPI_File_errhandler_function* file_function = nullptr;
     MPI_Session_errhandler_function* session_function = nullptr;
+    // The forms of mpi-ext.h, with a pointer of the program's.
+    MPIX_Comm_errhandler_function_x* comm_function_x = nullptr;
+    MPIX_Win_errhandler_function_x* win_function_x = nullptr;
+    MPIX_File_errhandler_function_x* file_function_x = nullptr;
+    MPIX_Session_errhandler_function_x* session_function_x = nullptr;
+    void* extra_state = nullptr;
 };
 
 void release(Errhandler* errhandler);

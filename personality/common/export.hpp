@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Entry points have the names of the standard's functions and other types, so in C++ they are
+// functions of this namespace; their symbols are given by hand: PMPI_x, and MPI_x as a weak alias,
+// which a profiler's own takes the place of.
+#pragma once
+
+#define GANTRY_EXPORT(result, name, parameters)                                           \
+    result name parameters __asm__("PMPI_" #name) __attribute__((visibility("default"))); \
+    result weak_##name parameters __asm__("MPI_" #name)                                   \
+        __attribute__((weak, alias("PMPI_" #name), visibility("default")));               \
+    result name parameters
