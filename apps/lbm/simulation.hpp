@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The fields of one rank and how they go on by a step: three phases, each a kernel and an exchange.
+//
+//   phase     kernel    crosses to each face neighbour                          and edge neighbour
+//   relax     collide   f*: my first plane of what moves away from him (1)      -
+//   move      stream    f: what I pushed into my halo (1)                       -
+//   settle    sum       phi: my first plane; g: what I pushed into my halo (6)  a line of phi, one of g
+#pragma once
+
+#include "../common/application.hpp"
+#include "../common/global_fields.hpp"
+#include "../common/regions.hpp"
+#include "host_kernels.hpp"
+#include "model.hpp"
+
+#include <memory>
+
+namespace gantry::apps::lbm {
+
+inline constexpr Whole kHalo = 1;
+inline constexpr int kPhi = 0, kF0 = 1, kG0 = 2;
+// Fields that move, i from 1 on; `level` 0 or 1.
+constexpr int f_field(int level, int i) {
+    return 3 + kAxial * level + (i - 1);
+}
+constexpr int g_field(int level, int i) {
+    return 3 + 2 * kAxial + kMoving * level + (i - 1);
+}
+inline constexpr int kFields = 3 + 2 * kAxial + 2 * kMoving;
+
+template <class Real>
+class Simulation {
+  public:
+    Simulation(Machine& machine, const Grid& grid, const Model& model, Allocation allocation,
+               bool overlap, Stopwatch& watch);
+    ~Simulation();
+
+    void use(const std::string& exchange, std::size_t chunk_bytes);
+    void start_with_drops();
+    void step();
+    void finish();  // waits for the device
+
+    // After the fields of the current level were written from outside.
+    void settle();
+    Fields& fields() { return fields_; }
+    Whole steps() const { return steps_; }
+    void set_steps(Whole steps);
+    // What the state consists of, in the same order whichever level is current.
+    std::vector<int> state_fields() const;
+    int level() const { return level_; }
+    Whole bytes_per_step() const;
+    int messages_per_step() const;
+
+  private:
+    void phase(const Kernel& kernel, Exchange& exchange);
+    Work<Real> work(const Region& region) const;
+    Pattern relax_pattern(int level) const;
+    Pattern move_pattern(int level) const;
+    Pattern settle_pattern(int level) const;
+    Pattern phi_pattern() const;
+
+    Machine& machine_;
+    const Grid& grid_;
+    Model model_;
+    bool overlap_;
+    Stopwatch& watch_;
+    Fields fields_;
+    MPI_Win window_ = MPI_WIN_NULL;
+    Region whole_, shell_, inside_;
+    // By the level that is current when the step begins.
+    std::unique_ptr<Exchange> relax_[2], move_[2], settle_[2], phi_;
+    int level_ = 0;
+    Whole steps_ = 0;
+};
+
+}  // namespace gantry::apps::lbm
