@@ -23,7 +23,7 @@ struct CommonOptions {
     std::vector<std::string> exchanges = {"datatypes"};
     bool overlap = false;
     std::size_t chunk_bytes = 256 * 1024;
-    std::string checkpoint, restart, picture;
+    std::string checkpoint, restart, picture, json;
 };
 
 void add_common_options(CLI::App& command, CommonOptions& options);

@@ -15,6 +15,7 @@
 //   partitioned   Psend_init of what the pack kernel wrote, a partition a piece            program
 #pragma once
 
+#include "fields.hpp"
 #include "pattern.hpp"
 #include "stopwatch.hpp"
 

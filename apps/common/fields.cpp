@@ -10,9 +10,7 @@ constexpr std::size_t kAlignment = 512;
 
 Fields::Fields(Machine& machine, const Whole local[3], Whole halo, int count, std::size_t element,
                Allocation allocation)
-    : machine_(machine), halo_(halo), element_(element), allocation_(allocation) {
-    for (int axis = 0; axis < 3; ++axis)
-        local_[axis] = local[axis];
+    : Extent(local, halo), machine_(machine), element_(element), allocation_(allocation) {
     const std::size_t each = (bytes() + kAlignment - 1) / kAlignment * kAlignment;
     const auto fields = static_cast<std::size_t>(count);
     all_bytes_ = each * fields;

@@ -4,6 +4,7 @@
 // datatype over several fields has absolute addresses and is sent from MPI_BOTTOM.
 #pragma once
 
+#include "extent.hpp"
 #include "machine.hpp"
 
 #include <mpi.h>
@@ -15,7 +16,7 @@ namespace gantry::apps {
 
 enum class Allocation { slab, separate };
 
-class Fields {
+class Fields : public Extent {
   public:
     // Zeroed. `element`: bytes of a value, 4 or 8.
     Fields(Machine& machine, const Whole local[3], Whole halo, int count, std::size_t element,
@@ -32,13 +33,6 @@ class Fields {
     }
     std::size_t element() const { return element_; }
     MPI_Datatype type() const { return element_ == 8 ? MPI_DOUBLE : MPI_FLOAT; }
-    Whole halo() const { return halo_; }
-    Whole inner(int axis) const { return local_[axis]; }
-    Whole padded(int axis) const { return local_[axis] + 2 * halo_; }
-    Whole row() const { return padded(0); }
-    Whole plane() const { return padded(0) * padded(1); }
-    Whole cells() const { return plane() * padded(2); }
-    Whole place(Whole x, Whole y, Whole z) const { return x + row() * y + plane() * z; }
     std::size_t bytes() const { return static_cast<std::size_t>(cells()) * element_; }
     std::size_t all_bytes() const { return all_bytes_; }
 
@@ -48,7 +42,6 @@ class Fields {
 
   private:
     Machine& machine_;
-    Whole local_[3], halo_;
     std::size_t element_, all_bytes_ = 0;
     Allocation allocation_;
     std::vector<void*> fields_, allocations_;

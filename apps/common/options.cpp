@@ -53,6 +53,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
         "--restart", options.restart,
         "go on from this checkpoint, on any number of ranks; --steps counts from there");
     command.add_option("--picture", options.picture, "PNG file of a slice of the field at the end");
+    command.add_option("--json", options.json, "file of the table, as JSON");
 }
 
 void complete(CommonOptions& options) {

@@ -11,12 +11,12 @@ int tag_of(const int way[3]) {
 }
 
 // `wide`: along which axes the halo is part of the piece.
-Piece piece_of(const Fields& fields, int field, const int way[3], Direction direction, Whole depth,
+Piece piece_of(const Extent& extent, int field, const int way[3], Direction direction, Whole depth,
                const bool wide[3]) {
     Piece piece{field, {}, {}};
-    const Whole halo = fields.halo();
+    const Whole halo = extent.halo();
     for (int axis = 0; axis < 3; ++axis) {
-        const Whole inner = fields.inner(axis);
+        const Whole inner = extent.inner(axis);
         Whole from = wide[axis] ? 0 : halo, to = from;
         Whole n = wide[axis] ? inner + 2 * halo : inner;
         if (way[axis] != 0) {
@@ -63,7 +63,7 @@ int Pattern::messages_sent() const {
                       [](const Message& message) { return message.to != MPI_PROC_NULL; }));
 }
 
-Pattern pattern_of(const Grid& grid, const Fields& fields, const std::vector<Crossing>& crossings) {
+Pattern pattern_of(const Grid& grid, const Extent& extent, const std::vector<Crossing>& crossings) {
     Pattern pattern;
     for (int axis = 0; axis < 3 && grid.periodic; ++axis) {
         if (grid.divided(axis)) continue;
@@ -74,7 +74,7 @@ Pattern pattern_of(const Grid& grid, const Fields& fields, const std::vector<Cro
             int way[3] = {0, 0, 0};
             way[axis] = crossing.way[axis];
             const bool wide[3] = {axis != 0, axis != 1, axis != 2};
-            const Piece piece = piece_of(fields, crossing.field, way, crossing.direction, 1, wide);
+            const Piece piece = piece_of(extent, crossing.field, way, crossing.direction, 1, wide);
             const bool known =
                 std::any_of(group.begin(), group.end(), [&piece](const Piece& other) {
                     return other.field == piece.field && other.to.lo[0] == piece.to.lo[0] &&
@@ -91,7 +91,7 @@ Pattern pattern_of(const Grid& grid, const Fields& fields, const std::vector<Cro
         for (int axis = 0; axis < 3; ++axis)
             mine = mine && (crossing.way[axis] == 0 || grid.divided(axis));
         if (!mine) continue;
-        Piece piece = piece_of(fields, crossing.field, crossing.way, crossing.direction, 1, wide);
+        Piece piece = piece_of(extent, crossing.field, crossing.way, crossing.direction, 1, wide);
         for (int axis = 0; axis < 3; ++axis) {
             if (wide[axis] || crossing.way[axis] != 0 || crossing.moved[axis] == 0) continue;
             for (Box* box : {&piece.from, &piece.to}) {
@@ -104,7 +104,7 @@ Pattern pattern_of(const Grid& grid, const Fields& fields, const std::vector<Cro
     return pattern;
 }
 
-Pattern planes_along(const Grid& grid, const Fields& fields, int axis, Whole depth,
+Pattern planes_along(const Grid& grid, const Extent& extent, int axis, Whole depth,
                      const std::vector<int>& which, const bool ready[3]) {
     Pattern pattern;
     if (!grid.divided(axis)) return pattern;
@@ -114,7 +114,7 @@ Pattern planes_along(const Grid& grid, const Fields& fields, int axis, Whole dep
         for (int field : which)
             message_for(pattern, grid, way)
                 .pieces.push_back(
-                    piece_of(fields, field, way, Direction::own_to_halo, depth, ready));
+                    piece_of(extent, field, way, Direction::own_to_halo, depth, ready));
     }
     return pattern;
 }

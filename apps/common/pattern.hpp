@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What one exchange moves: for each neighbour a message of pieces, and what a periodic axis of a single
-// rank moves inside the rank. All blocks have one shape, so a piece says where it lies at both ends.
+// rank moves inside the rank. All blocks have one shape, so a piece says where it lies at both ends. It is
+// plain data, made without a call of MPI or a driver: what any rank of any grid exchanges can be asked for.
 //
 //   own_to_halo   the neighbour wants my cells beside him:      [halo|  own ##]  ->  [##|own   |halo]
 //   halo_to_own   I computed cells that are his, in my halo:    [halo|  own|##]  ->  [halo|## own   ]
 #pragma once
 
-#include "fields.hpp"
+#include "extent.hpp"
 #include "grid.hpp"
 
 #include <vector>
@@ -46,10 +47,10 @@ struct Crossing {
 
 // Axes that are not divided are wrapped inside the rank first (if the grid is periodic), so their halos
 // ride along with the messages of the others; edges between two divided axes have messages of their own.
-Pattern pattern_of(const Grid& grid, const Fields& fields, const std::vector<Crossing>& crossings);
+Pattern pattern_of(const Grid& grid, const Extent& extent, const std::vector<Crossing>& crossings);
 
 // `depth` planes of each field to both neighbours along an axis, with the halos of the `ready` axes.
-Pattern planes_along(const Grid& grid, const Fields& fields, int axis, Whole depth,
+Pattern planes_along(const Grid& grid, const Extent& extent, int axis, Whole depth,
                      const std::vector<int>& which, const bool ready[3]);
 
 }  // namespace gantry::apps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "application.hpp"
 #include "mistake.hpp"
+#include "report.hpp"
 
 #include <cstdarg>
 #include <cstdio>
@@ -21,39 +22,6 @@ std::string written(const char* format, va_list words) {
     va_end(again);
     std::vsnprintf(line.data(), line.size() + 1, format, words);
     return line;
-}
-
-struct Result {
-    std::string exchange;
-    std::uint64_t checksum = 0;
-};
-
-void print_heading() {
-    std::string line = text("%-12s %10s %10s", "exchange", "ms/step", "Mcells/s");
-    for (const char* name : kPartNames)
-        line += text(" %8s", name);
-    say("%s %6s %10s  %s", line.c_str(), "sends", "bytes", "fields");
-}
-
-// Times are the mean of the ranks; a step takes as long as on the slowest.
-void print_row(Application& application, const Result& result, Whole steps) {
-    const Grid& grid = application.grid();
-    double mine[kParts + 1], sum[kParts + 1], most[kParts + 1];
-    for (int part = 0; part < kParts; ++part)
-        mine[part] = application.watch().seconds(static_cast<Part>(part));
-    mine[kParts] = application.watch().total();
-    MPI_Allreduce(mine, sum, kParts + 1, MPI_DOUBLE, MPI_SUM, grid.comm);
-    MPI_Allreduce(mine, most, kParts + 1, MPI_DOUBLE, MPI_MAX, grid.comm);
-    const double per = steps > 0 ? 1e3 / static_cast<double>(steps) : 0;
-    const double cells = static_cast<double>(grid.global[0]) * static_cast<double>(grid.global[1]) *
-                         static_cast<double>(grid.global[2]);
-    std::string line =
-        text("%-12s %10.4f %10.3f", result.exchange.c_str(), most[kParts] * per,
-             most[kParts] > 0 ? cells * static_cast<double>(steps) / most[kParts] / 1e6 : 0.);
-    for (int part = 0; part < kParts; ++part)
-        line += text(" %8.4f", sum[part] * per / grid.ranks);
-    say("%s %6d %10lld  %016llx", line.c_str(), application.messages_per_step(),
-        application.bytes_per_step(), static_cast<unsigned long long>(result.checksum));
 }
 
 void run_steps(Application& application, const CommonOptions& options,
@@ -108,14 +76,15 @@ int run(Application& application, const CommonOptions& options) {
     const Whole timed = options.steps - options.warm_up;
     for (const std::string& exchange : options.exchanges) {
         run_steps(application, options, exchange);
-        results.push_back({exchange, application.checksum()});
+        results.push_back(result_of(application, exchange, timed));
         if (options.report > 0 || results.size() == 1) print_heading();
-        print_row(application, results.back(), timed);
+        print_row(results.back());
     }
     if (!options.checkpoint.empty()) application.save_checkpoint(options.checkpoint);
     application.finish();
+    if (!options.json.empty()) write_json(options.json, application, timed, results);
     for (const Result& result : results)
-        if (result.checksum != results[0].checksum) {
+        if (result.fields != results[0].fields) {
             say("fields differ: %s is not %s", result.exchange.c_str(),
                 results[0].exchange.c_str());
             return 1;

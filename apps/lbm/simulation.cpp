@@ -11,10 +11,6 @@ const Kernel& pick(const Kernel& doubles, const Kernel& floats) {
     return std::is_same_v<Real, double> ? doubles : floats;
 }
 
-Crossing crossing(int field, const int way[3], int sign, Direction direction) {
-    return {field, {sign * way[0], sign * way[1], sign * way[2]}, direction, {}};
-}
-
 }  // namespace
 
 template <class Real>
@@ -39,66 +35,21 @@ Simulation<Real>::~Simulation() {
     if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
 }
 
-// My first plane of the f that move away from a neighbour: he pushes them on into my block, and for
-// that needs them beyond his last cell.
-template <class Real>
-Pattern Simulation<Real>::relax_pattern(int level) const {
-    std::vector<Crossing> all;
-    for (int i = 1; i <= kAxial; ++i)
-        all.push_back(crossing(f_field(level, i), kVelocity[i], -1, Direction::own_to_halo));
-    return pattern_of(grid_, fields_, all);
-}
-
-template <class Real>
-Pattern Simulation<Real>::move_pattern(int level) const {
-    std::vector<Crossing> all;
-    for (int i = 1; i <= kAxial; ++i)
-        all.push_back(crossing(f_field(level, i), kVelocity[i], 1, Direction::halo_to_own));
-    return pattern_of(grid_, fields_, all);
-}
-
-template <class Real>
-Pattern Simulation<Real>::settle_pattern(int level) const {
-    std::vector<Crossing> all;
-    for (int w = 1; w <= kMoving; ++w) {
-        all.push_back(crossing(kPhi, kVelocity[w], 1, Direction::own_to_halo));
-        for (int i = 1; i <= kMoving; ++i) {
-            // g crosses a face if it moves that way, an edge if it moves along just this diagonal.
-            int along = 0, length = 0;
-            for (int a = 0; a < 3; ++a) {
-                along += kVelocity[w][a] * kVelocity[i][a];
-                length += kVelocity[w][a] * kVelocity[w][a];
-            }
-            if (along == length)
-                all.push_back({g_field(level, i),
-                               {kVelocity[w][0], kVelocity[w][1], kVelocity[w][2]},
-                               Direction::halo_to_own,
-                               {kVelocity[i][0], kVelocity[i][1], kVelocity[i][2]}});
-        }
-    }
-    return pattern_of(grid_, fields_, all);
-}
-
-template <class Real>
-Pattern Simulation<Real>::phi_pattern() const {
-    std::vector<Crossing> all;
-    for (int w = 1; w <= kMoving; ++w)
-        all.push_back(crossing(kPhi, kVelocity[w], 1, Direction::own_to_halo));
-    return pattern_of(grid_, fields_, all);
-}
-
 template <class Real>
 void Simulation<Real>::use(const std::string& exchange, std::size_t chunk_bytes) {
     if (needs_window(exchange) && window_ == MPI_WIN_NULL)
         MPI_Win_create(fields_.base(), static_cast<MPI_Aint>(fields_.all_bytes()), 1, MPI_INFO_NULL,
                        grid_.comm, &window_);
     const ExchangeSetting setting{grid_.comm, fields_, watch_, chunk_bytes, window_};
+    const auto made = [&](const std::vector<Crossing>& crossings) {
+        return make_exchange(exchange, setting, pattern_of(grid_, fields_, crossings));
+    };
     for (int level : {0, 1}) {
-        relax_[level] = make_exchange(exchange, setting, relax_pattern(level));
-        move_[level] = make_exchange(exchange, setting, move_pattern(1 - level));
-        settle_[level] = make_exchange(exchange, setting, settle_pattern(1 - level));
+        relax_[level] = made(relax_crossings(level));
+        move_[level] = made(move_crossings(1 - level));
+        settle_[level] = made(settle_crossings(1 - level));
     }
-    phi_ = make_exchange(exchange, setting, phi_pattern());
+    phi_ = made(phi_crossings());
 }
 
 template <class Real>

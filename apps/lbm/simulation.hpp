@@ -13,21 +13,11 @@
 #include "../common/regions.hpp"
 #include "host_kernels.hpp"
 #include "model.hpp"
+#include "patterns.hpp"
 
 #include <memory>
 
 namespace gantry::apps::lbm {
-
-inline constexpr Whole kHalo = 1;
-inline constexpr int kPhi = 0, kF0 = 1, kG0 = 2;
-// Fields that move, i from 1 on; `level` 0 or 1.
-constexpr int f_field(int level, int i) {
-    return 3 + kAxial * level + (i - 1);
-}
-constexpr int g_field(int level, int i) {
-    return 3 + 2 * kAxial + kMoving * level + (i - 1);
-}
-inline constexpr int kFields = 3 + 2 * kAxial + 2 * kMoving;
 
 template <class Real>
 class Simulation {
@@ -55,10 +45,6 @@ class Simulation {
   private:
     void phase(const Kernel& kernel, Exchange& exchange);
     Work<Real> work(const Region& region) const;
-    Pattern relax_pattern(int level) const;
-    Pattern move_pattern(int level) const;
-    Pattern settle_pattern(int level) const;
-    Pattern phi_pattern() const;
 
     Machine& machine_;
     const Grid& grid_;

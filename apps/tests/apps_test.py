@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The applications as a user runs them, on the host and on the simulated GPU: every exchange, decomposition and number of ranks gives the
 same bits; the physics is right; a run goes on from a checkpoint; mistakes are said."""
+import json
 import os
 import re
 import struct
@@ -181,6 +182,16 @@ class Apps(unittest.TestCase):
             self.assertEqual(out.count("--decomposition"), 1)
             for name in EXCHANGES:
                 self.assertIn(name, out)
+
+    def test_the_table_as_json(self):
+        file = self.folder / "run.json"
+        out = self.good(2, *self.LBM, "packed,V4", "--memory", "host", "--json", file)
+        document, table = json.loads(file.read_text()), rows(out)
+        self.assertEqual((document["ranks"], document["timed_steps"]), (2, 5))
+        self.assertEqual([row["exchange"] for row in document["exchanges"]], ["packed", "datatypes"])
+        for row in document["exchanges"]:
+            self.assertEqual([str(row[key]) for key in ("messages", "bytes", "fields")], table[row["exchange"]][-3:])
+            self.assertAlmostEqual(row["part_ms"]["compute"], float(table[row["exchange"]][3]), delta=1e-3)
 
     def test_progress_while_it_runs(self):
         out = self.good(2, "lbm", "--cells", 8, 8, 8, "--steps", 4, "--report", 2, "--memory", "host")
