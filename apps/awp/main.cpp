@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // awp: waves of an earthquake's point source in an elastic medium, on the ranks of an MPI job.
+#include "../common/application.hpp"
+#include "../common/global_fields.hpp"
 #include "../common/images.hpp"
 #include "../common/mistake.hpp"
 #include "../common/png.hpp"
 #include "seismogram.hpp"
 #include "simulation.hpp"
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>

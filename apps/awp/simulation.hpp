@@ -8,8 +8,7 @@
 //   cells around it -> source -> record
 #pragma once
 
-#include "../common/application.hpp"
-#include "../common/global_fields.hpp"
+#include "../common/exchange.hpp"
 #include "../common/regions.hpp"
 #include "earth.hpp"
 #include "host_kernels.hpp"

@@ -8,11 +8,13 @@
 #include "grid.hpp"
 #include "stopwatch.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;  // its header is long
+}
 
 namespace gantry::apps {
 

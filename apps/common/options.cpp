@@ -2,6 +2,8 @@
 #include "application.hpp"
 #include "mistake.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 
 namespace gantry::apps {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "diagnostics.hpp"
 
+#include "../common/global_fields.hpp"
+
 #include <algorithm>
 #include <cmath>
 

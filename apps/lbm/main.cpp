@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // lbm: drops of one fluid in another, by the lattice Boltzmann method, on the ranks of an MPI job.
+#include "../common/application.hpp"
+#include "../common/global_fields.hpp"
 #include "../common/images.hpp"
 #include "../common/mistake.hpp"
 #include "../common/png.hpp"
 #include "diagnostics.hpp"
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>

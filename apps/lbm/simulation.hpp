@@ -8,8 +8,7 @@
 //   settle    sum       phi: my first plane; g: what I pushed into my halo (6)  a line of phi, one of g
 #pragma once
 
-#include "../common/application.hpp"
-#include "../common/global_fields.hpp"
+#include "../common/exchange.hpp"
 #include "../common/regions.hpp"
 #include "host_kernels.hpp"
 #include "model.hpp"
