@@ -349,6 +349,11 @@ MPI_CASE(mistakes_with_partitions_are_refused, 2) {
     CHECK_EQ(flag, 1);
     OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+    // The next round begins with none ready, also to MPI_PROC_NULL.
+    OK(MPI_Start(&send));
+    OK(MPI_Pready_range(0, 3, send));
+    expect(MPI_Pready(1, send), MPI_ERR_ARG, {"ready already"}, "twice");
+    OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
     OK(MPI_Request_free(&send));
     OK(MPI_Request_free(&receive));
 

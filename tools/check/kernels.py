@@ -19,7 +19,7 @@ def first_difference(old, new):
 if setup.kernel_compiler() is None:
     print("not run: there is no clang-19 (Debian's package of that name)")
     sys.exit(NOT_RUN)
-for orphan in set(ptx.KERNELS.glob("ptx/*.ptx")) - {ptx.committed(source) for source in ptx.sources()}:
+for orphan in {file for folder in ptx.FOLDERS for file in folder.glob("ptx/*.ptx")} - {ptx.committed(source) for source in ptx.sources()}:
     _rule.finding(orphan, 1, "no source beside it makes this file")
 for source in ptx.sources():
     target = ptx.committed(source)

@@ -9,18 +9,19 @@ import setup
 from console import ROOT, Failure, note, step
 from environment import for_tools
 
-KERNELS = ROOT / "src" / "device" / "kernels"
+# Folders with kernels: the library's, and those of the applications.
+FOLDERS = (ROOT / "src" / "device" / "kernels", *sorted((ROOT / "apps").glob("*/")))
 OPTIONS = ("-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70", "-nocudainc", "-nocudalib", "-std=c++20", "-O3",
-           "-ffp-contract=off", "-S")
+           "-ffp-contract=off", "-Wno-unknown-cuda-version", "-S")
 
 
 def sources():
-    return sorted(KERNELS.glob("*.cu"))
+    return [source for folder in FOLDERS for source in sorted(folder.glob("*.cu"))]
 
 
 def committed(source):
     """Where the text of a kernel's source belongs."""
-    return KERNELS / "ptx" / f"{source.stem}.ptx"
+    return source.parent / "ptx" / f"{source.stem}.ptx"
 
 
 def text_of(source):
@@ -39,6 +40,7 @@ def ptx():
         target, text = committed(source), text_of(source)
         changed = not target.exists() or target.read_text() != text
         if changed:
+            target.parent.mkdir(exist_ok=True)
             target.write_text(text)
         note(f"{target.relative_to(ROOT)}: {'written' if changed else 'as it was'}")
     return 0

@@ -54,11 +54,11 @@ Status make(const void* buf, int partitions, MPI_Count count, Datatype& datatype
     if (side == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a partitioned request");
     Requests& requests = comm.engine->requests();
     Result<p2p::Request*> made = requests.persistent(comm, [side, &requests] {
+        if (side->has_peer()) return side->start();
+        side->start_alone();
         const bool sends = side->role == PartitionedSide::Role::sends;
-        return side->has_peer()
-                   ? side->start()
-                   : requests.completed(sends ? p2p::RequestKind::send : p2p::RequestKind::receive,
-                                        proc_null_outcome());
+        return requests.completed(sends ? p2p::RequestKind::send : p2p::RequestKind::receive,
+                                  proc_null_outcome());
     });
     if (!made.ok()) return std::move(made).status();
     // Last, so that nobody is greeted in vain.

@@ -90,6 +90,8 @@ class PartitionedSide {
     virtual Status open(std::shared_ptr<PartitionedSide> self) = 0;
     // MPI_Start: a request that is over with the round.
     Result<p2p::Request*> start();
+    // The same of one without a peer, whose round is over at once: what was ready is so no more.
+    void start_alone() { begin_round(); }
     // The program has freed its request, and with it buffer and type.
     void close();
     // The job ends: the other side is waited for no more.

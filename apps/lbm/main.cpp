@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// lbm: drops of one fluid in another, by the lattice Boltzmann method, on the ranks of an MPI job.
+#include "../common/application.hpp"
+#include "../common/global_fields.hpp"
+#include "../common/images.hpp"
+#include "../common/mistake.hpp"
+#include "../common/png.hpp"
+#include "diagnostics.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gantry::apps::lbm {
+namespace {
+
+struct Options : CommonOptions {
+    Model model;
+    std::vector<double> drop;
+    double seconds = 0;
+};
+
+template <class Real>
+class Lbm final : public Application {
+  public:
+    Lbm(const Options& options, Machine& machine, const Grid& grid)
+        : options_(options),
+          machine_(machine),
+          grid_(grid),
+          simulation_(machine, grid, options.model,
+                      options.allocation == "slab" ? Allocation::slab : Allocation::separate,
+                      options.overlap, watch_) {}
+
+    const Grid& grid() const override { return grid_; }
+    Stopwatch& watch() override { return watch_; }
+    std::string words() const override {
+        return text("lbm: %s, %s precision, on %s, overlap %s", grid_.words().c_str(),
+                    options_.precision.c_str(), machine_.name().c_str(),
+                    options_.overlap ? "on" : "off");
+    }
+    void use(const std::string& exchange) override {
+        simulation_.use(exchange, options_.chunk_bytes);
+    }
+    void start() override {
+        if (options_.restart.empty()) {
+            simulation_.start_with_drops();
+        } else {
+            simulation_.set_steps(0);
+            const Checkpoint found = load(options_.restart, header(), grid_, simulation_.fields(),
+                                          simulation_.state_fields());
+            simulation_.set_steps(found.step);
+            simulation_.settle();
+        }
+        first_ = diagnose(grid_, options_.model, simulation_);
+    }
+    Whole step_number() const override { return simulation_.steps(); }
+    void step() override { simulation_.step(); }
+    void finish_step() override { simulation_.finish(); }
+    std::string state() override {
+        const Diagnosis now = diagnose(grid_, options_.model, simulation_);
+        return text("pressure jump %.7g, most speed %.3g, mass %+.2g", now.pressure_jump,
+                    now.most_speed, now.phi_sum / first_.phi_sum - 1);
+    }
+    std::uint64_t checksum() override {
+        return apps::checksum(grid_, simulation_.fields(), simulation_.state_fields());
+    }
+    Whole bytes_per_step() const override { return simulation_.bytes_per_step(); }
+    int messages_per_step() const override { return simulation_.messages_per_step(); }
+    void save_checkpoint(const std::string& path) override {
+        Checkpoint now = header();
+        now.step = simulation_.steps();
+        save(path, now, grid_, simulation_.fields(), simulation_.state_fields());
+        say("step %lld is in %s", simulation_.steps(), path.c_str());
+    }
+    void finish() override;
+
+  private:
+    Checkpoint header() const {
+        const Model& m = options_.model;
+        const double numbers[] = {m.rho_low, m.rho_high, m.tau_n,    m.tau_phi,
+                                  m.width,   m.sigma,    m.mobility, m.lift()};
+        return {{'G', 'A', 'N', 'T', 'R', 'Y', '0', '1'},
+                {'l', 'b', 'm'},
+                {grid_.global[0], grid_.global[1], grid_.global[2]},
+                2 + kAxial + kMoving,
+                sizeof(Real),
+                0,
+                hash_of(numbers, sizeof numbers)};
+    }
+
+    const Options& options_;
+    Machine& machine_;
+    const Grid& grid_;
+    Stopwatch watch_;
+    Simulation<Real> simulation_;
+    Diagnosis first_;
+};
+
+template <class Real>
+void Lbm<Real>::finish() {
+    const Model& model = options_.model;
+    const Diagnosis now = diagnose(grid_, model, simulation_);
+    const double radius = model.drops[0].radius;
+    say("pressure jump  %.9e  (Laplace: 2 sigma/R = %.9e, off by %.2f %%)", now.pressure_jump,
+        2 * model.sigma / radius, 100 * (1 - now.pressure_jump * radius / (2 * model.sigma)));
+    say("most speed     %.3e", now.most_speed);
+    say("order          %+.3e of its sum since the start", now.phi_sum / first_.phi_sum - 1);
+    say("mass           %+.3e of its sum since the start", now.n_sum / first_.n_sum - 1);
+    say("drop's volume  %.4f of that at the start", now.volume / std::max(first_.volume, 1.));
+    if (options_.picture.empty()) return;
+    const Slice slice = slice_of(grid_, simulation_.fields(), kPhi, 1, grid_.global[1] / 2);
+    if (grid_.rank == 0)
+        write_png(options_.picture, slice, -model.phi_star(), model.phi_star(),
+                  std::max(1, 384 / std::max(slice.width, slice.height)));
+    say("a slice of the order parameter is in %s", options_.picture.c_str());
+}
+
+void add_options(CLI::App& command, Options& options) {
+    options.cells = {48, 48, 48};
+    options.steps = 1000;
+    command.add_option("--cells", options.cells, "cells along x, y and z")
+        ->expected(3)
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    add_common_options(command, options);
+    command.add_option("--precision", options.precision, "double or float")
+        ->check(CLI::IsMember({"double", "float"}))
+        ->capture_default_str();
+    command
+        .add_option(
+            "--drop", options.drop,
+            "centre and radius of a drop, x y z R, once or more (default: one in the middle, "
+            "a quarter of the shortest axis)")
+        ->type_size(4)
+        ->expected(-1);
+    Model& model = options.model;
+    command.add_option("--rho-low", model.rho_low)->capture_default_str();
+    command.add_option("--rho-high", model.rho_high)->capture_default_str();
+    command.add_option("--tau-n", model.tau_n, "relaxation time of momentum")
+        ->capture_default_str();
+    command.add_option("--tau-phi", model.tau_phi, "and of the order parameter")
+        ->capture_default_str();
+    command.add_option("--width", model.width, "of the interface")->capture_default_str();
+    command.add_option("--sigma", model.sigma, "surface tension")->capture_default_str();
+    command.add_option("--mobility", model.mobility)->capture_default_str();
+    command.add_option("--eotvos", model.eotvos, "gravity, as the drop's Eotvos number")
+        ->capture_default_str();
+}
+
+void complete_model(Options& options) {
+    Model& model = options.model;
+    for (std::size_t d = 0; d + 4 <= options.drop.size(); d += 4)
+        model.drops.push_back(
+            {{options.drop[d], options.drop[d + 1], options.drop[d + 2]}, options.drop[d + 3]});
+    if (model.drops.empty()) {
+        const Whole least = *std::min_element(options.cells.begin(), options.cells.end());
+        Drop drop{{}, static_cast<double>(least) / 4};
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            drop.at[axis] = static_cast<double>(options.cells[axis]) / 2;
+        model.drops.push_back(drop);
+    }
+    if (model.tau_n <= 0.5 || model.tau_phi <= 0)
+        throw Mistake("--tau-n must be above 0.5 and --tau-phi above 0: less is unstable");
+    if (model.rho_high <= model.rho_low || model.rho_low <= 0)
+        throw Mistake("--rho-high must be above --rho-low, and both above 0");
+    if (model.width <= 0) throw Mistake("--width must be above 0");
+}
+
+int program(int argc, char** argv) {
+    Options options;
+    CLI::App command("Multiphase flow by the lattice Boltzmann method, on GPUs or processors.",
+                     "lbm");
+    add_options(command, options);
+    try {
+        command.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() != 0) throw Mistake(std::string(error.what()) + " (lbm --help)");
+        say("%s", command.help().c_str());
+        return 0;
+    }
+    complete(options);
+    complete_model(options);
+    const Whole cells[3] = {options.cells[0], options.cells[1], options.cells[2]};
+    const Grid grid = make_grid(MPI_COMM_WORLD, cells, {options.decomposition, 2, -1}, true, 2);
+    Machine machine(memory_named(options.memory), number_on_node(), {move_ptx(), lbm_ptx()});
+    if (options.precision == "float")
+        return [&] {
+            Lbm<float> lbm(options, machine, grid);
+            return run(lbm, options);
+        }();
+    Lbm<double> lbm(options, machine, grid);
+    return run(lbm, options);
+}
+
+}  // namespace
+}  // namespace gantry::apps::lbm
+
+int main(int argc, char** argv) {
+    return gantry::apps::run_program(argc, argv, &gantry::apps::lbm::program);
+}
