@@ -22,7 +22,7 @@ void Call::let_go() {
 
 int Call::raise(const Status& outcome) const {
     // Handlers are shared also by calls that touch nothing else.
-    const mpi::Visit visit(visit_.passed() ? nullptr : mpi::boundary_now());
+    const mpi::Visit visit(visit_.passed() ? nullptr : mpi::boundary_now(), nullptr);
     if (about_files_) return mpi::raise(file_, outcome, function_);
     if (comm_ != nullptr) return mpi::raise(comm_, outcome, function_);
     if (win_ != nullptr) return mpi::raise(win_, outcome, function_);

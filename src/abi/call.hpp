@@ -43,7 +43,7 @@ enum class Null : std::uint8_t { refused, allowed };
 
 class Call {
   public:
-    Call(const char* function, When when) : visit_(passed_by(when)), function_(function) {
+    Call(const char* function, When when) : visit_(passed_by(when), function), function_(function) {
         if (when == When::running && !mpi::process().running()) [[unlikely]]
             refuse_call();
     }

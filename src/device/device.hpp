@@ -44,6 +44,8 @@ struct Location {
 // MPI_ERR_UNSUPPORTED_OPERATION: there is no mapping (any more), and nothing happened.
 enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused, kernel, bar };
 
+const char* name(Engine engine);  // for people
+
 // How the end of a copy is seen: by a flag that the device writes, the quicker way for a copy
 // alone; or by an event, which holds up the copy right behind it less.
 enum class Notice : std::uint8_t { event, flag };

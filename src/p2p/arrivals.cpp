@@ -138,6 +138,9 @@ void Messages::deliver(std::unique_ptr<Incoming> message, Request& receive) {
 void Messages::deliver_late(std::unique_ptr<Incoming> message, Request& receive) {
     if (message->signature != nullptr) [[unlikely]]
         compare(*message->signature, message->envelope, receive);
+    if (timeline != nullptr) [[unlikely]]
+        timeline->matched(&receive, message->peer, message->envelope.tag,
+                          message->envelope.sequence, message->envelope.bytes);
     // A message by flags of which pieces have been told is taken piece by piece.
     const bool whole = message->rendezvous && message->failure.ok() && message->arrived.empty();
     const wire::RtsFromTemplate own = message->rts.own();

@@ -56,9 +56,9 @@ Result<bool> send_by_bar(Messages& messages, const Group& group, const Buffer& b
     std::array<std::byte, plan::kLargestBarRead> image;
     if (!copy_by_bar(context, location, image.data(), buffer.data(), bytes)) return false;
     context.explain.record(selection, to, false);
-    Status sent =
-        messages.send_envelope(to, wire::kEager, messages.next_envelope(group, to, tag, bytes),
-                               transport::ConstSpan(image.data(), bytes));
+    Status sent = messages.send_envelope(to, wire::kEager,
+                                         messages.next_envelope(group, to, tag, bytes, nullptr),
+                                         transport::ConstSpan(image.data(), bytes));
     if (!sent.ok()) {
         peer.sequence.roll_back();
         return sent;

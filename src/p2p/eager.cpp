@@ -102,7 +102,7 @@ void Messages::on_eager(Conversation& sender, transport::MessageKind kind,
     const std::uint64_t synchronous_id =
         kind == wire::kEagerSynchronous ? wire::read<wire::EagerSynchronous>(header).send_id : 0;
     if (synchronous_id != 0) sender.sequence.rts_taken(synchronous_id);
-    if (Request* receive = matcher.arrive(envelope)) {
+    if (Request* receive = arrive(from, envelope)) {
         deliver_eager(envelope, sender, synchronous_id, payload, *receive);
         if (synchronous_id != 0) take_followers(from, synchronous_id);
         return;

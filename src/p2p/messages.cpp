@@ -25,6 +25,7 @@ Messages::Messages(transfer::Context& transfer)
       executor(transfer.executor),
       device(transfer.device),
       explain(transfer.explain),
+      timeline(transfer.timeline),
       outgoing(transfer.executor),
       conversations_(static_cast<std::size_t>(transfer.endpoints.size())) {
     for (int rank = 0; rank < context.endpoints.size(); ++rank) {
@@ -69,9 +70,19 @@ void Messages::carry_signatures(const Signatures& of_program) {
         if (conversation != nullptr) conversation->plain_below = 0;
 }
 
-wire::Envelope Messages::next_envelope(const Group& group, int to, int tag, Bytes bytes) {
-    return wire::Envelope{group.context, group.source_number(group.rank), tag,
-                          with(to).sequence.take_number(), bytes};
+wire::Envelope Messages::next_envelope(const Group& group, int to, int tag, Bytes bytes,
+                                       const Request* send) {
+    const std::uint32_t number = with(to).sequence.take_number();
+    if (timeline != nullptr) [[unlikely]]
+        timeline->sent(send, to, tag, number, bytes);
+    return wire::Envelope{group.context, group.source_number(group.rank), tag, number, bytes};
+}
+
+Request* Messages::arrive(int from, const wire::Envelope& envelope) {
+    Request* const receive = matcher.arrive(envelope);
+    if (timeline != nullptr && receive != nullptr) [[unlikely]]
+        timeline->matched(receive, from, envelope.tag, envelope.sequence, envelope.bytes);
+    return receive;
 }
 
 Status Messages::nothing_comes(const Group& group, int source) {
@@ -98,6 +109,8 @@ void Messages::let_go_of_memory(Request& request) {
 void Messages::finish_request(Request& request, Status status) {
     const bool detached = request.detached;
     let_go_of_memory(request);
+    if (timeline != nullptr) [[unlikely]]
+        timeline->ended(&request);
     // What was known when the message met its receive.
     if (!request.status.ok() && status.ok()) [[unlikely]]
         status = std::move(request.status);

@@ -44,6 +44,7 @@ class Messages {
     Executor& executor;
     device::Device& device;
     plan::Explain& explain;
+    Timeline* const timeline;  // null: nobody traces
     Ledger counted;
     Matcher matcher;
     Slab<Request> requests;
@@ -101,7 +102,11 @@ class Messages {
                                     return peer.transport->send(to, its_kind, its_header, payload);
                                 });
     }
-    wire::Envelope next_envelope(const Group& group, int to, int tag, Bytes bytes);
+    // `send`: the request that ends with the message; null: it has left when this call ends.
+    wire::Envelope next_envelope(const Group& group, int to, int tag, Bytes bytes,
+                                 const Request* send);
+    // The receive that takes this envelope, removed from the matcher; null: none is posted.
+    Request* arrive(int from, const wire::Envelope& envelope);
     // Sends an RTS, in short where the template of the conversation says the rest.
     Status send_rts(int to, const wire::Rts& rts);
     // A receive has met its message: moves the payload or starts the protocol.
@@ -129,6 +134,8 @@ class Messages {
     void finish_request(Request& request, Status status);
     // Of a receive that has got its message: how that came.
     void count_received(plan::Protocol way, const Request& receive) {
+        if (timeline != nullptr) [[unlikely]]
+            timeline->came(&receive, plan::name(way).data());
         Traffic* traffic = receive.traffic;
         (traffic != nullptr ? *traffic : counted.elsewhere.received).add(receive.outcome.bytes);
         if (way != plan::Protocol::eager)

@@ -20,6 +20,7 @@ struct Staged {
     Slot slot;
     Bytes offset = 0;
     Bytes bytes = 0;
+    Nanoseconds begin = 0;  // of its copy, where that is traced
     Completion copied;
 };
 

@@ -57,7 +57,7 @@ void Messages::on_rts_other_buffer(int from, const wire::RtsOtherBuffer& rts) {
 // `whole` says what `own` does not.
 void Messages::take_rts(int from, const wire::Rts& whole, const wire::RtsFromTemplate& own) {
     with(from).sequence.rts_taken(own.send_id);
-    Request* receive = matcher.arrive(own.envelope);
+    Request* receive = arrive(from, own.envelope);
     std::optional<Verdict> verdict;
     if (receive == nullptr || !deliver_at_once(from, whole, own, *receive, false, verdict)) {
         auto message = std::make_unique<Incoming>(executor);

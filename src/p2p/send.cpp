@@ -37,6 +37,8 @@ Result<bool> send_eager(Messages& messages, Conversation& to, const Group& group
         return sent;
     }
     to.eager_outstanding += bytes;
+    if (messages.timeline != nullptr) [[unlikely]]
+        messages.timeline->sent(nullptr, rank, tag, envelope.sequence, bytes);
     if (plan::Explain* const ledger = messages.explain.ledger()) [[unlikely]]
         ledger->record(select_offer(messages, {.to = rank,
                                                .buffer = buffer,
@@ -89,7 +91,7 @@ Result<bool> send_awaiting_fin(Messages& messages, const Departure& departure, c
                                int tag, Request& request) {
     const std::uint64_t id = messages.outgoing.next_id();
     const wire::RtsFromTemplate rts{
-        messages.next_envelope(group, departure.to, tag, departure.bytes()), id,
+        messages.next_envelope(group, departure.to, tag, departure.bytes(), &request), id,
         reinterpret_cast<std::uintptr_t>(departure.buffer.data())};
     Status sent = messages.send_envelope(departure.to, wire::kRtsFromTemplate, rts);
     if (!sent.ok()) {
@@ -219,7 +221,7 @@ Result<bool> start_send(Messages& messages, const Group& group, const Buffer& bu
     }
     messages.explain.record(*offer, to, false);
     const bool eager = offer->plan().protocol == plan::Protocol::eager;
-    const wire::Envelope envelope = messages.next_envelope(group, to, tag, bytes);
+    const wire::Envelope envelope = messages.next_envelope(group, to, tag, bytes, request);
     bool started = false;
     const bool at_once = eager && transfer::in_host_memory(location);
     Status sent = at_once ? send_synchronous(messages, message, envelope)

@@ -12,10 +12,12 @@ namespace gantry::transfer {
 
 Context::Context(Executor& its_executor, device::Device& its_device,
                  std::vector<transport::Transport*> its_transports, int rank, int world_size,
-                 const config::Config& its_config, plan::Explain& its_explain)
+                 const config::Config& its_config, plan::Explain& its_explain,
+                 Timeline* its_timeline)
     : executor(its_executor),
       device(its_device),
       explain(its_explain),
+      timeline(its_timeline),
       config(its_config),
       transports(std::move(its_transports)),
       world_rank(rank),

@@ -8,6 +8,7 @@
 
 #include "base/config.hpp"
 #include "base/scope.hpp"
+#include "base/timeline.hpp"
 #include "device/in_use.hpp"
 #include "plan/explain.hpp"
 #include "plan/selection_cache.hpp"
@@ -32,13 +33,14 @@ class Context {
     // All references outlive this. `transports` in order of preference.
     Context(Executor& executor, device::Device& device,
             std::vector<transport::Transport*> transports, int world_rank, int world_size,
-            const config::Config& config, plan::Explain& explain);
+            const config::Config& config, plan::Explain& explain, Timeline* timeline = nullptr);
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
     Executor& executor;
     device::Device& device;
     plan::Explain& explain;
+    Timeline* const timeline;  // null: nobody traces
     const config::Config& config;
     const std::vector<transport::Transport*> transports;
     const int world_rank;
@@ -68,6 +70,13 @@ class Context {
     Status send(Endpoint& to, transport::MessageKind kind, const Header& header,
                 transport::ConstSpan payload = {}) {
         return to.transport->send(to.rank, kind, wire::bytes_of(header), payload);
+    }
+    // Of what is to be on the timeline, behind its end: when it began; 0 where nobody traces.
+    Nanoseconds begins() const { return timeline != nullptr ? timeline->now() : 0; }
+    // `what` (static text) has moved so many bytes since then; `gpu` -1: no GPU took part.
+    void moved(const char* what, Nanoseconds begin, int gpu, Bytes bytes) const {
+        if (timeline != nullptr) [[unlikely]]
+            timeline->piece(what, begin, gpu, bytes);
     }
     // Where a buffer is; host without any driver call while the program uses no GPU.
     Result<device::Location> locate(const Buffer& buffer);

@@ -47,8 +47,10 @@ void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from,
 Task<Status> device_copy(Executor& executor, Context& context, device::Copy copy) {
     if (copy.bytes == 0) co_return success();
     Completion done(executor);
+    const Nanoseconds begin = context.begins();
     context.device.copy(copy, done);
     Status status = co_await done;
+    context.moved(name(copy.engine), begin, copy.gpu, copy.bytes);
     co_return status;
 }
 

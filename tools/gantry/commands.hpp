@@ -20,6 +20,13 @@ struct ExplainOptions {
 };
 int explain(const ExplainOptions& options);
 
+struct TraceOptions {
+    std::string output = "trace.json";
+    std::string folder;                // as above
+    std::vector<std::string> command;  // empty: what lies in the folder is put together
+};
+int trace(const TraceOptions& options);
+
 int doctor(Format format);
 
 // Shell commands after which programs built for another MPI ("mpich", "openmpi") load Gantry's library.

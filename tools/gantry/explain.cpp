@@ -5,87 +5,20 @@
 #include "commands.hpp"
 
 #include "answer.hpp"
+#include "job_run.hpp"
 #include "plan/path_table.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 namespace gantry::tool {
-namespace {
 
 namespace fs = std::filesystem;
 
-// Runs it in the foreground; a shell's way of telling how it ended. Standard output is left to JSON.
-int run(const std::vector<std::string>& command, Format format) {
-    std::vector<char*> arguments;
-    for (const std::string& word : command)
-        arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    const pid_t child = fork();
-    if (child == 0) {
-        if (format == Format::json) dup2(STDERR_FILENO, STDOUT_FILENO);
-        execvp(arguments[0], arguments.data());
-        fmt::print(stderr, "gantry explain: running {}: {}\n", command[0], std::strerror(errno));
-        _exit(127);
-    }
-    if (child < 0) {
-        fmt::print(stderr, "gantry explain: starting a process: {}\n", std::strerror(errno));
-        return 126;
-    }
-    // Ctrl-C reaches the command too; what it recorded until then is still worth a table.
-    std::signal(SIGINT, SIG_IGN);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    std::signal(SIGINT, SIG_DFL);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-std::vector<fs::path> records(const fs::path& folder) {
-    std::vector<fs::path> files;
-    std::error_code ignored;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-        if (entry.path().extension() == ".json") files.push_back(entry.path());
-    std::ranges::sort(files);
-    return files;
-}
-
-std::string contents(const fs::path& file) {
-    std::ifstream in(file);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
-
-// Ours, and gone when the program ends.
-class TemporaryFolder {
-  public:
-    TemporaryFolder() {
-        std::string name = (fs::temp_directory_path() / "gantry-explain-XXXXXX").string();
-        if (mkdtemp(name.data()) != nullptr) path_ = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        if (!path_.empty()) fs::remove_all(path_, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    const fs::path& path() const { return path_; }
-
-  private:
-    fs::path path_;
-};
+namespace {
 
 void print(const std::vector<std::string>& texts, const std::vector<plan::Path>& paths,
            const std::string& notes, const ExplainOptions& options) {
@@ -103,23 +36,20 @@ void print(const std::vector<std::string>& texts, const std::vector<plan::Path>&
 }  // namespace
 
 int explain(const ExplainOptions& options) {
-    TemporaryFolder temporary;
-    const fs::path folder = options.folder.empty() ? temporary.path() : fs::path(options.folder);
-    std::error_code error;
-    if (folder.empty() || (fs::create_directories(folder, error), !fs::is_directory(folder))) {
-        fmt::print(stderr, "gantry explain: making the folder {} for the records: {}\n",
-                   folder.string(), error.message());
-        return 126;
-    }
+    const TemporaryFolder temporary;
+    const fs::path folder = folder_for_records("explain", options.folder, temporary);
+    if (folder.empty()) return 126;
     setenv("GANTRY_EXPLAIN", "on", 1);
-    setenv("GANTRY_EXPLAIN_FILE", (fs::absolute(folder) / "%r-%p.json").c_str(), 1);
-    const int status = run(options.command, options.format);
+    setenv("GANTRY_EXPLAIN_FILE", (folder / "%r-%p.json").c_str(), 1);
+    const int status =
+        run("explain", options.command,
+            options.format == Format::json ? Output::to_standard_error : Output::shown);
 
     std::vector<std::string> texts;
     std::vector<plan::Path> paths;
     std::vector<plan::CollPath> collectives;
     std::string notes;
-    for (const fs::path& file : records(folder)) {
+    for (const fs::path& file : files_in(folder, ".json")) {
         std::string text = contents(file);
         Result<plan::Record> read = plan::record_from_json(text);
         if (!read.ok()) {

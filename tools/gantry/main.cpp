@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry info | explain COMMAND... | doctor | tune | env: what is set, which path messages took and
-// why, whether this machine is ready, what its operations cost, and how other MPIs' programs run.
+// gantry info | explain COMMAND... | trace COMMAND... | doctor | tune | env: what is set, which path messages
+// took and why, what ranks did when, whether this machine is ready, what its operations cost, and how other
+// MPIs' programs run.
 #include "answer.hpp"
 #include "commands.hpp"
 
@@ -39,6 +40,20 @@ int main(int argc, char** argv) {
     explain_command->positionals_at_end();
     explain_command->prefix_command();
 
+    TraceOptions trace_options;
+    CLI::App* trace_command = app.add_subcommand(
+        "trace", "run a command and write what its ranks did when, for Perfetto or Chrome");
+    trace_command->add_option("-o,--output", trace_options.output, "where to (trace.json)")
+        ->type_name("FILE");
+    trace_command->add_option(
+        "--folder", trace_options.folder,
+        "collect the ranks' timelines here (shared by all machines of the job), and keep them; "
+        "without a command: put together what lies there");
+    trace_command->add_option("command", trace_options.command,
+                              "for example: mpiexec -n 2 ./program");
+    trace_command->positionals_at_end();
+    trace_command->prefix_command();
+
     CLI::App* doctor_command = app.add_subcommand(
         "doctor", "look at this machine: driver, devices, sharing, memory, launcher");
     doctor_command->add_flag("--json", json, "as JSON");
@@ -74,6 +89,17 @@ int main(int argc, char** argv) {
     if (*doctor_command) return with_all_written(doctor(format));
     if (*env_command) return with_all_written(env(other_mpi));
     if (*tune_command) return with_all_written(tune(tune_options));
+    if (*trace_command) {
+        for (const std::string& word : trace_command->remaining())
+            trace_options.command.push_back(word);
+        if (trace_options.command.empty() && trace_options.folder.empty()) {
+            fmt::print(stderr,
+                       "gantry trace: which command? For example: gantry trace mpiexec -n 2 "
+                       "./program\n");
+            return 2;
+        }
+        return with_all_written(trace(trace_options));
+    }
     for (const std::string& word : explain_command->remaining())
         explain_options.command.push_back(word);
     explain_options.format = format;

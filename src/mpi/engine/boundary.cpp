@@ -28,6 +28,14 @@ void Boundary::enter() {
     }
 }
 
+Nanoseconds Boundary::call_begins() const {
+    return timeline_ != nullptr && gate_.outermost() ? timeline_->now() : 0;
+}
+
+void Boundary::call_ends(const char* function, Nanoseconds begin) const {
+    if (timeline_ != nullptr) timeline_->call(function, begin);
+}
+
 void Boundary::leave() {
     if (!gate_.outermost()) return gate_.leave();
     waiters_.call_ended();
@@ -52,6 +60,7 @@ bool Boundary::takes_posts() const {
 Status Boundary::surround(Engine& engine, int thread_level) {
     const bool again = engine_ != nullptr;
     engine_ = &engine;
+    timeline_ = engine.timeline();
     threads_ = thread_level == MPI_THREAD_MULTIPLE || tools_ || (again && threads_);
     engine.executor().set_several_threads(threads_);
     waiters_.set_spare_processors(engine.spare_processors());
@@ -78,6 +87,7 @@ void Boundary::surround_nothing() {
     background_ = false;
     hands_over_ = HandsOver::never;
     engine_ = nullptr;
+    timeline_ = nullptr;
     threads_ = true;
 }
 

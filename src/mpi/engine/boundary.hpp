@@ -7,6 +7,7 @@
 //   before MPI_Init, after MPI_Finalize      every call: threads may come at any time
 //   MPI_THREAD_MULTIPLE, also that of MPI_T  every call; those that wait go to Waiters
 //   GANTRY_PROGRESS=thread                   every call, beside the progress thread
+//   GANTRY_TRACE_FILE                        every call, so that it is on the timeline
 //   else                                     only calls that are legal before MPI_Init; others look
 //                                            at one pointer
 //
@@ -34,6 +35,10 @@ class Boundary {
 
     void enter();
     void leave();
+    // For who is inside, in its only visit: now, if calls are traced; else 0.
+    Nanoseconds call_begins() const;
+    // The call that began then ends.
+    void call_ends(const char* function, Nanoseconds begin) const;
     // Whether the calling thread is inside, in its only visit.
     bool visited_once() const { return gate_.mine() && gate_.outermost(); }
     // For who is inside, in its only visit: until that is over; others come in meanwhile.
@@ -59,7 +64,7 @@ class Boundary {
     // Threads of a tool (MPI_T_init_thread) come beside those of the program, at any time from now on.
     void admit_tools();
     // Whether every call must pass.
-    bool needed() const { return threads_ || background_; }
+    bool needed() const { return threads_ || background_ || timeline_ != nullptr; }
     // There is no engine any more.
     void surround_nothing();
     void stop_thread();
@@ -74,6 +79,7 @@ class Boundary {
     std::atomic<bool> threads_{true};
     std::atomic<bool> background_{false};  // a progress thread runs
     bool tools_ = false;                   // threads of tools may be
+    Timeline* timeline_ = nullptr;         // of the engine; null: calls are not traced
     HandsOver hands_over_ = HandsOver::never;
     // Stays when it has ended: a call that leaves may still tell it.
     std::optional<ProgressThread> thread_;
@@ -88,15 +94,20 @@ inline Boundary* boundary_now() {
 // (MPI_Init, MPI_Finalize); who has entered leaves.
 class Visit {
   public:
-    Visit() : Visit(boundary_now()) {}
-    // Null: without passing any.
-    explicit Visit(Boundary* boundary) : boundary_(boundary) {
-        if (boundary_ != nullptr) [[unlikely]]
+    Visit() : Visit(boundary_now(), nullptr) {}
+    // Null: without passing any. `function`: the call of the program that it is; null: part of one.
+    Visit(Boundary* boundary, const char* function) : boundary_(boundary) {
+        if (boundary_ != nullptr) [[unlikely]] {
             boundary_->enter();
+            function_ = function;
+            if (function != nullptr) begin_ = boundary_->call_begins();
+        }
     }
     ~Visit() {
-        if (boundary_ != nullptr) [[unlikely]]
+        if (boundary_ != nullptr) [[unlikely]] {
+            if (begin_ != 0) boundary_->call_ends(function_, begin_);
             boundary_->leave();
+        }
     }
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
@@ -104,6 +115,8 @@ class Visit {
 
   private:
     Boundary* boundary_;
+    const char* function_ = nullptr;
+    Nanoseconds begin_ = 0;
 };
 
 // Around a call of a function of the program. What was looked up before may be gone behind it.

@@ -68,6 +68,10 @@ Status Engine::learn_job_wide() {
 Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       explain_(parts_.config->explain || !parts_.config->explain_file.empty()),
+      timeline_(parts_.config->trace_file.empty()
+                    ? nullptr
+                    : std::make_unique<Timeline>(
+                          *parts_.clock, static_cast<std::uint64_t>(parts_.config->trace_events))),
       checks_(parts_.config->check),
       collectives_(*parts_.config, &explain_),
       planner_(&collectives_),
@@ -106,7 +110,7 @@ Task<Status> Engine::start(Executor& executor) {
     // Transports deliver to it; whom they reach is asked when they are open.
     transfer_ = std::make_unique<transfer::Context>(*parts_.executor, *parts_.device,
                                                     addresses(parts_.transports), rank(), size(),
-                                                    *parts_.config, explain_);
+                                                    *parts_.config, explain_, timeline_.get());
     for (const auto& transport : parts_.transports) {
         Status opened = transport->open(*parts_.job, transfer_->messages);
         GANTRY_CO_TRY(opened);
@@ -154,6 +158,7 @@ Task<Status> Engine::leave(Executor& executor) {
     Status read = co_await transfer_->board.all_read(executor);
     GANTRY_CO_TRY(read);
     write_explanation();
+    write_timeline();
     if (postbox_.count() > 0)
         log::info("mpi: {} sends and receives were left to the progress thread, {} taken from it",
                   postbox_.count(), postbox_.taken());
@@ -223,6 +228,12 @@ void Engine::write_explanation() {
     }
     const Status written = explain_.write(rank(), parts_.config->explain_file);
     if (!written.ok()) log::warn("mpi: the record of paths is lost: {}", written.text());
+}
+
+void Engine::write_timeline() {
+    if (timeline_ == nullptr) return;
+    const Status written = timeline_->write(rank(), parts_.config->trace_file);
+    if (!written.ok()) log::warn("mpi: the timeline is lost: {}", written.text());
 }
 
 }  // namespace gantry::mpi

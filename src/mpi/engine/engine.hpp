@@ -11,6 +11,7 @@
 #include "base/executor.hpp"
 #include "base/gate.hpp"
 #include "base/patience.hpp"
+#include "base/timeline.hpp"
 #include "coll/planner.hpp"
 #include "coll/team.hpp"
 #include "device/device.hpp"
@@ -100,6 +101,7 @@ class Engine {
     void begin_peaks_anew();
     const Clock& clock() const { return *parts_.clock; }
     bool explains() const { return explain_.on(); }
+    Timeline* timeline() { return timeline_.get(); }
     Executor& executor() { return *parts_.executor; }
     job::Job& job() { return *parts_.job; }
     device::Device& device() { return *parts_.device; }
@@ -124,10 +126,12 @@ class Engine {
 
   private:
     void write_explanation();
+    void write_timeline();
     Status learn_job_wide();
 
     Parts parts_;
     plan::Explain explain_;
+    std::unique_ptr<Timeline> timeline_;  // null: nobody traces
     Checks checks_;
     coll::Common collectives_;
     coll::Planner planner_;                        // of collectives of the engine itself

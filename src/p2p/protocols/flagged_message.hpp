@@ -37,6 +37,8 @@ struct SendByFlags : Link<SendByFlags> {
         explicit Piece(SendByFlags& of);
         SendByFlags& message;
         Slot slot;
+        Bytes bytes = 0;
+        Nanoseconds begin = 0;  // where it is traced
     };
     SendByFlags(Messages& in, Request& of, const plan::Plan& offer);
     SendByFlags(const SendByFlags&) = delete;
@@ -68,6 +70,7 @@ struct ReceiveByFlags : Link<ReceiveByFlags>, transfer::FlagWaiter {
         Piece(ReceiveByFlags& of, const wire::Chunk& in);
         ReceiveByFlags& message;
         wire::Chunk chunk;
+        Nanoseconds begin = 0;  // where it is traced
     };
     ReceiveByFlags(Messages& in, const Asked& asked, const plan::Plan& plan, Request& of);
 

@@ -20,12 +20,14 @@ struct OneCopy : Completion {
     const std::uint64_t send_id;
     Request& request;
     device::Copy copy;
+    Nanoseconds begin = 0;  // of the copy, where it is traced
 };
 
 template <class Kind>
 void end_one_copy(Resumable& waiting) {
     Kind& each = static_cast<Kind&>(Completion::of(waiting));
     Messages& messages = each.messages;
+    messages.context.moved(name(each.copy.engine), each.begin, each.copy.gpu, each.copy.bytes);
     messages.finish_request(each.request, each.ended());
     each.~Kind();
     messages.executor.free_frame(&each);
@@ -35,6 +37,7 @@ void end_one_copy(Resumable& waiting) {
 template <class Kind>
 void start_one_copy(Kind& each) {
     each.then(end_one_copy<Kind>);
+    each.begin = each.messages.context.begins();
     each.messages.device.copy(each.copy, each);
 }
 

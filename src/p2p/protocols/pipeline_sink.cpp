@@ -31,9 +31,11 @@ Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk, 
     Status status;
     if (!by_bar) {
         Completion copied(executor);
+        const Nanoseconds begin = receiving.context().begins();
         transfer::copy_from_slot(receiving.context(), staging, chunk.offset, chunk.bytes, slot, how,
                                  copied);
         status = co_await copied;
+        receiving.context().moved("out of a slot", begin, staging.side.location.gpu, chunk.bytes);
     }
     Status returned = return_emptied(receiving, chunk);
     if (status.ok()) status = returned;

@@ -60,6 +60,7 @@ std::unique_ptr<Staged> stage(Sending& sending, const Slot& slot, Bytes offset, 
     piece->slot = slot;
     piece->offset = offset;
     piece->bytes = bytes;
+    piece->begin = sending.context().begins();
     transfer::copy_to_slot(sending.context(), sending.staging(), offset, bytes, slot.memory, how,
                            piece->copied);
     return piece;
@@ -84,6 +85,7 @@ void give_up(Sending& sending, const Status& why) {
 Task<Status> tell_when_staged(Executor&, Sending& sending, SlotPool& pool, transport::Pool which,
                               std::unique_ptr<Staged> piece) {
     Status status = co_await piece->copied;
+    sending.context().moved("into a slot", piece->begin, sending.side.location.gpu, piece->bytes);
     if (status.ok())
         status = tell_chunk(sending, pool, which, piece->slot, piece->offset, piece->bytes);
     if (!status.ok()) {
@@ -107,12 +109,14 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
     const std::byte* source = nullptr;
     if (staged != nullptr) {
         status = co_await staged->copied;
+        sending.context().moved("into a slot", staged->begin, sending.side.location.gpu, bytes);
         source = staged->slot.memory;
     } else {
         source = sending.side.at(offset);
     }
     const bool into_slot = sending.plan.sink_stage == plan::Stage::slot;
     if (status.ok()) {
+        const Nanoseconds begin = sending.context().begins();
         const Bytes at = into_slot ? grant * transfer::kDeviceSlotUnit
                                    : sending.message.cts.sink_offset + offset;
         const int peer = sending.message.peer;
@@ -138,6 +142,7 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
             if (!told) endpoint.transport->put(peer, kOnlyRail, source, bytes, from, key, at, put);
             status = co_await put;
         }
+        sending.context().moved("put by the network", begin, -1, bytes);
         if (status.ok() && into_slot && !told)
             status = sending.messages.send(peer, wire::kChunk, chunk);
     }

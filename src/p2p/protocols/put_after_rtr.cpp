@@ -271,8 +271,8 @@ bool put_after_rtr(Messages& messages, const Group& group, const Buffer& buffer,
     rtr.putting = true;
     rtr.put_made();
     rtr.opened(put.sink.handle().buffer_id);
-    const wire::PutRequest told{messages.next_envelope(group, to, tag, buffer.bytes()), put.send_id,
-                                put.copy.number};
+    const wire::PutRequest told{messages.next_envelope(group, to, tag, buffer.bytes(), request),
+                                put.send_id, put.copy.number};
     if (plan::Explain* const ledger = messages.explain.ledger()) [[unlikely]]
         if (const plan::Selection* selection =
                 select_put(messages, to, location, buffer.bytes(), device::Access::open))
@@ -310,7 +310,7 @@ void Messages::hear_rtr(int from, const wire::RtrSameBuffer& receive, const wire
 void Messages::on_put_request(int from, const wire::PutRequest& put) {
     Conversation& sender = with(from);
     sender.sequence.rts_taken(put.send_id);
-    Request* receive = matcher.arrive(put.envelope);
+    Request* receive = arrive(from, put.envelope);
     transport::SharedSegment* const shared = sender.endpoint.shared;
     const Flag* const flag =
         put.flag_number != 0 && shared != nullptr ? shared->put_flag(context.world_rank) : nullptr;

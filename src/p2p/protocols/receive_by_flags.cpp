@@ -66,6 +66,8 @@ void piece_ended(Resumable& waiting) {
     auto& piece = static_cast<ReceiveByFlags::Piece&>(Completion::of(waiting));
     ReceiveByFlags& message = piece.message;
     Status status = piece.status();
+    message.messages.context.moved("out of a slot", piece.begin, message.request.location.gpu,
+                                   piece.chunk.bytes);
     if (!message.cuts_through) {
         Status returned = give_back(message, piece.chunk);
         if (status.ok()) status = std::move(returned);
@@ -168,6 +170,7 @@ void take_piece(ReceiveByFlags& message, const wire::Chunk& chunk) {
                                      chunk.bytes, message.from));
     }
     auto& piece = *new (memory) ReceiveByFlags::Piece(message, chunk);
+    piece.begin = messages.context.begins();
     ++message.running;
     piece.then(piece_ended);
     Result<std::byte*> slot = messages.context.pools.slot_of(

@@ -49,6 +49,8 @@ void start_more(SendByFlags& message);
 void piece_ended(Resumable& waiting) {
     auto& piece = static_cast<SendByFlags::Piece&>(Completion::of(waiting));
     SendByFlags& message = piece.message;
+    message.messages.context.moved("into a slot", piece.begin, message.request.location.gpu,
+                                   piece.bytes);
     if (message.failure.ok()) message.failure = piece.status();
     if (message.failure.ok()) message.failure = message.messages.lost(message.request.peer);
     Flag& flag = message.flags[message.pieces.flag_of(piece.slot.unit)];
@@ -89,6 +91,8 @@ void start(SendByFlags& message, int index) {
     SendByFlags::Piece& piece = message.copy(index);
     const wire::Chunk chunk = message.pieces.piece(index);
     piece.slot = slot_of(message, chunk);
+    piece.bytes = chunk.bytes;
+    piece.begin = message.messages.context.begins();
     message.slots->lend_early(piece.slot, message.request.peer);
     device::Copy copy = copy_of(message, chunk);
     // A piece right behind one with a number waits longer than behind one with an event.
@@ -132,6 +136,8 @@ bool cut_through(SendByFlags& message) {
     message.cuts_through = true;
     message.pieces = whole;
     piece.slot = slot_of(message, chunk);
+    piece.bytes = chunk.bytes;
+    piece.begin = messages.context.begins();
     message.slots->lend_early(piece.slot, message.request.peer);
     ++message.running;
     piece.then(piece_ended);
@@ -230,7 +236,7 @@ bool send_by_flags(Messages& messages, const Departure& departure, plan::Selecti
     if (!cut_through(*message)) start(*message, 0);
     message->started = 1;
     const wire::Envelope envelope =
-        messages.next_envelope(group, departure.to, tag, departure.bytes());
+        messages.next_envelope(group, departure.to, tag, departure.bytes(), &send);
     Status left = send_its_rts(messages, *message, departure, offer, envelope, busy);
     message->rts_left = left.ok();
     if (!left.ok()) {
