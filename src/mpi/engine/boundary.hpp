@@ -25,6 +25,10 @@
 #include <atomic>
 #include <optional>
 
+namespace gantry {
+class Timeline;
+}
+
 namespace gantry::mpi {
 
 class Boundary {

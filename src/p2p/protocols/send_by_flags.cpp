@@ -236,7 +236,7 @@ bool send_by_flags(Messages& messages, const Departure& departure, plan::Selecti
     if (!cut_through(*message)) start(*message, 0);
     message->started = 1;
     const wire::Envelope envelope =
-        messages.next_envelope(group, departure.to, tag, departure.bytes(), &send);
+        messages.next_envelope(group, departure.to, tag, departure.bytes(), &request);
     Status left = send_its_rts(messages, *message, departure, offer, envelope, busy);
     message->rts_left = left.ok();
     if (!left.ok()) {

@@ -78,7 +78,7 @@ struct OwnStreams {
         : driver(testing_support::GpuProgram::library()),
           ready(driver.ready()),
           settings(its_settings),
-          streams(driver, {context, ready ? cuda::context_id(driver, context) : 0, 0}, facts, 1,
+          streams(driver, {context, ready ? cuda::context_id(driver, context) : 0, 0}, facts,
                   settings) {}
     cuda::Driver driver;
     const bool ready;
