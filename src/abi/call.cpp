@@ -128,14 +128,6 @@ Status not_built_yet() {
     return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                    "this version of Gantry does not have this function");
 }
-Status no_files() {
-    return failure(
-        MPI_ERR_UNSUPPORTED_OPERATION,
-        "this version of Gantry does not have files (MPI-IO, chapter 14 of MPI 5.0); it has "
-        "their names, so a program may believe so: switch its parallel I/O off when you "
-        "configure it");
-}
-
 template <class Handle>
 int not_built_on(const char* function, Handle handle) {
     Call call(function, When::running);
@@ -159,7 +151,7 @@ int not_built(const char* function, MPI_File file) {
     Call call(function, When::running);
     call.about_files();
     call.about(file);
-    return call.failed() ? call.leave() : call.leave(no_files());
+    return call.failed() ? call.leave() : call.leave(not_built_yet());
 }
 int not_built(const char* function, MPI_Session session) {
     return not_built_on(function, session);

@@ -49,7 +49,7 @@ class Trace(unittest.TestCase):
         return ends
 
     def test_messages_of_a_program_are_arrows_between_its_ranks(self):
-        events = self.events("mpiexec", "-n", "2", "gantry-bench", "latency", "D", "D", "-m", "4M:4M", "-i", "3", "-w", "0")
+        events = self.events("mpiexec", "-n", "2", "gantry-bench", "latency", "D", "D", "-m", "4M:4M", "-i", "3")
         arrows = self.check_arrows(events)
         large = [event for event in events if event["ph"] == "X" and event.get("args", {}).get("bytes") == 4 << 20 and "tag" in event["args"]]
         sent = [event for event in large if " to rank " in event["name"]]

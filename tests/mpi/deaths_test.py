@@ -55,7 +55,7 @@ if os.environ.get("TESTS_SANITIZE"):
 
 
 def start(victim, looks, gpus, **more):
-    env = dict(os.environ, GANTRY_RENDEZVOUS=f"127.0.0.1:{free_port()}", GANTRY_SIZE=str(RANKS), GANTRY_IPC_THRESHOLD="1",
+    env = dict(os.environ, GANTRY_RENDEZVOUS=f"127.0.0.1:{free_port()}", GANTRY_SIZE=str(RANKS), GANTRY_IPC_THRESHOLD="1", GANTRY_LOG="error",
                SIMGPU=f"machine=h200,dev={gpus},scale=20,run=deaths-{os.getpid()}-{looks}", MPI_TESTS_DIES=str(victim),
                MPI_TESTS_LOOKS=str(looks), MPI_TESTS_GPUS=str(gpus), **more)
     return [subprocess.Popen([PROGRAM, "direct_messages_until_a_rank_dies"], env=dict(env, GANTRY_RANK=str(rank)),

@@ -102,6 +102,10 @@ TEST(FreshMemory, ARequestThatCannotLeaveIsNotTakenForSaid) {
         bool refuse = false;
         std::map<transport::MessageKind, int> refused;
         Options with = one_node(seed);
+        with.change_machine = [](model::Machine& machine) {
+            dear_openings(machine);
+            machine.gpu.calls.ipc_open = kMillisecond;
+        };
         with.on_send_in_node = [&](int, transport::MessageKind kind) {
             if (!refuse || !is_request(kind)) return success();
             ++refused[kind];

@@ -202,7 +202,7 @@ constexpr Row kRows[] = {
     {"node", D, D, kMiB, "pipeline | 0, 0 | 5, 144 | 0 | 0 -> 0"},
     {"node", D, D, 4 * kMiB, "pipeline | 0, 0 | 34, 1576 | 16 | 0 -> 0"},
     {"one gpu", D, D, 8, "pipeline | 0, 0 | 2, 72 | 0 | 0 -> 0"},
-    {"one gpu", D, D, 4 * kMiB, "ipc | 0, 0 | 2, 232 | 0 | 0 -> 0"},
+    {"one gpu", D, D, 4 * kMiB, "ipc | 0, 0 | 2, 64 | 0 | 0 -> 0"},
     {"gpudirect", D, D, 8, "rdma | 1, 8 | 3, 448 | 0 | 2 -> 0"},
     {"gpudirect", D, D, 64 * kKiB, "rdma | 1, 65536 | 3, 448 | 0 | 2 -> 0"},
     {"gpudirect", D, D, kMiB, "rdma | 1, 1048576 | 3, 448 | 0 | 2 -> 0"},

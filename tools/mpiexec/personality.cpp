@@ -130,21 +130,28 @@ class Switch {
 
     void look_at(App& app) {
         if (app.command.empty()) return;
+        const std::size_t before = app.variables.size();
+        bool wanted = !options_.wants_another_launcher();
         const std::string path = joined(folders_, variable(options_, app, "LD_LIBRARY_PATH"));
         app.variables.emplace_back("LD_LIBRARY_PATH", path);
         const fs::path program = found_in_path(app.command[0], variable(options_, app, "PATH"));
         if (program.filename().string().starts_with("python")) {
             // mpi4py looks into its environment's folders before it asks the loader.
+            wanted = true;
             const std::string library = (base_ / "mpich" / "libmpi.so.12").string();
             if (variable(options_, app, "MPI4PY_LIBMPI").empty() && fs::exists(library))
                 app.variables.emplace_back("MPI4PY_LIBMPI", library);
         }
         const std::string loader = loader_of(program);
-        if (!loader.empty()) switch_over(app, program, libraries_of(loader, program, path));
+        if (!loader.empty())
+            wanted |= switch_over(app, program, libraries_of(loader, program, path));
+        // Another launcher may start it on machines where these folders mean nothing.
+        if (!wanted) app.variables.resize(before);
     }
 
   private:
-    void switch_over(App& app, const fs::path& program, const std::string& libraries) {
+    // Whether the program names another MPI.
+    bool switch_over(App& app, const fs::path& program, const std::string& libraries) {
         const Personality* wanted = nullptr;
         for (const Personality& one : kPersonalities)
             for (const char* name : {one.library, one.older_name}) {
@@ -155,11 +162,12 @@ class Switch {
                         "{} loads two MPI libraries, {} and {}: parts of it were built for "
                         "different MPIs",
                         program.string(), wanted->library, one.library);
-                    return;
+                    return true;
                 }
                 wanted = &one;
                 use(app, one, name, program, place);
             }
+        return wanted != nullptr;
     }
 
     void use(App& app, const Personality& one, const char* name, const fs::path& program,

@@ -181,7 +181,7 @@ TEST_F(Topologies, WeightsAreKeptAndMissingOnesToldApart) {
 
 TEST_F(Topologies, DistributedGraphsThatAreDescribedBadlyAreRefused) {
     MPI_Comm made = MPI_COMM_NULL;
-    const int zero = 0, one = 1, minus[] = {-3};
+    const int zero = 0, one = 1, minus[] = {-99};
     const auto adjacent = [&](int in, const int* sources, const int* from, int out,
                               const int* destinations, const int* to) {
         return wait(dist_graph_create_adjacent(world(), in, sources, from, out, destinations, to,
@@ -190,13 +190,13 @@ TEST_F(Topologies, DistributedGraphsThatAreDescribedBadlyAreRefused) {
     expect_words(adjacent(1, &one, MPI_UNWEIGHTED, 0, nullptr, MPI_UNWEIGHTED), MPI_ERR_RANK,
                  {"sources[0] is 1"});
     expect_words(adjacent(0, nullptr, MPI_UNWEIGHTED, 1, minus, MPI_UNWEIGHTED), MPI_ERR_RANK,
-                 {"destinations[0] is -3"});
+                 {"destinations[0] is -99"});
     expect_words(adjacent(1, &zero, MPI_UNWEIGHTED, 1, &zero, &one), MPI_ERR_ARG,
                  {"sourceweights is MPI_UNWEIGHTED", "destweights"});
     expect_words(adjacent(1, &zero, MPI_WEIGHTS_EMPTY, 0, nullptr, MPI_WEIGHTS_EMPTY), MPI_ERR_ARG,
                  {"sourceweights", "MPI_WEIGHTS_EMPTY", "1 edges"});
     expect_words(adjacent(1, &zero, minus, 0, nullptr, MPI_WEIGHTS_EMPTY), MPI_ERR_ARG,
-                 {"sourceweights[0] is -3"});
+                 {"sourceweights[0] is -99"});
     expect_words(adjacent(1, &zero, nullptr, 0, nullptr, nullptr), MPI_ERR_ARG,
                  {"sourceweights", "null", "MPI_UNWEIGHTED"});
     const int two = 2, ranks[] = {0, 1};
