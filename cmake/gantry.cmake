@@ -73,7 +73,7 @@ function(gantry_library)
     file(WRITE ${CMAKE_BINARY_DIR}/empty.cpp "")
     add_library(mpi_abi SHARED ${CMAKE_BINARY_DIR}/empty.cpp)
     target_link_libraries(mpi_abi PRIVATE -Wl,--whole-archive gantry_abi -Wl,--no-whole-archive)
-    target_link_options(mpi_abi PRIVATE -Wl,--version-script=${GANTRY_EXPORT_MAP} -Wl,--no-undefined
+    target_link_options(mpi_abi PRIVATE -Wl,--version-script=${GANTRY_EXPORT_MAP} -Wl,--no-undefined -Wl,-z,noseparate-code
                         ${GANTRY_PORTABLE} -Wl,--gc-sections -Wl,-z,nodelete)
     set_target_properties(mpi_abi PROPERTIES OUTPUT_NAME mpi_abi SOVERSION 1
                           LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib

@@ -128,6 +128,7 @@ Status not_built_yet() {
     return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                    "this version of Gantry does not have this function");
 }
+
 template <class Handle>
 int not_built_on(const char* function, Handle handle) {
     Call call(function, When::running);
