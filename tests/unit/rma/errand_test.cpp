@@ -49,7 +49,7 @@ struct Errand {
         box.finish();
         EXPECT_TRUE(box.is_done());
         Numbers found(count);
-        std::memcpy(found.data(), box.data, count * sizeof(std::int64_t));
+        if (count > 0) std::memcpy(found.data(), box.data, count * sizeof(std::int64_t));
         box.end();
         return found;
     }
