@@ -14,12 +14,12 @@ using namespace mpi_tests;
 
 namespace {
 
-constexpr unsigned kSteps = 50;
+constexpr unsigned kSteps = 100;
 
 // Three on a quiet machine, five for virtual memory, which needs a descriptor first. An opening waits for a
 // turn without pending copies, and a process that is late makes it later; a pool costs more.
 unsigned first_steps(Kind kind) {
-    return kind == Kind::shared_pool ? 30 : 20;
+    return kind == Kind::shared_pool ? 80 : 20;
 }
 
 void start() {
