@@ -7,17 +7,21 @@ namespace gantry::abi {
 
 void Call::hold(void* object, void (*release)(void*)) {
     const Held held{object, release};
-    if (held_ < kHeldHere)
+    if (held_ < kHeldHere) {
         held_here_[held_++] = held;
-    else
-        held_besides_.push_back(held);
+        return;
+    }
+    if (held_besides_ == nullptr) held_besides_ = new std::vector<Held>;
+    held_besides_->push_back(held);
 }
 
 void Call::let_go() {
     for (int i = 0; i < held_; ++i)
         held_here_[i].release(held_here_[i].object);
-    for (const Held& each : held_besides_)
+    if (held_besides_ == nullptr) return;
+    for (const Held& each : *held_besides_)
         each.release(each.object);
+    delete held_besides_;
 }
 
 int Call::raise(const Status& outcome) const {

@@ -384,7 +384,7 @@ class Call {
     static constexpr int kHeldHere = 4;
     int held_ = 0;
     Held held_here_[kHeldHere];
-    std::vector<Held> held_besides_;
+    std::vector<Held>* held_besides_ = nullptr;  // let_go() deletes it; hardly a call has one
 };
 
 // The answer of a function that is not built. With its object, so that the right error handler

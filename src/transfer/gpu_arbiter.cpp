@@ -39,8 +39,7 @@ void GpuArbiter::say_what_stood_idle() const {
     if (shared < 0 || idle == 0) return;
     log::warn(
         "ranks of this node shared GPU {}, while {} of {} GPUs stood idle: choose one for each "
-        "rank "
-        "(cudaSetDevice of its number on the node), or start with mpiexec --gpus-per-rank 1",
+        "rank (cudaSetDevice of its number on the node), or start with mpiexec --gpus-per-rank 1",
         shared, idle, gpu);
 }
 
