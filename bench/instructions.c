@@ -6,10 +6,10 @@
  *   rank 0   [starts its sends]        sleeps            [waits for them]
  *   rank 1   sleeps                    [receives them]   sleeps
  *
- *   instructions host|device|strided|bcast|scan BYTES WINDOW ROUNDS WARMUP
+ *   instructions host|device|strided|bcast|scan|allreduce|alltoall BYTES WINDOW ROUNDS WARMUP
  *
- * WINDOW 0: one message, by MPI_Send and MPI_Recv, whose peer is there a moment later, or has been. bcast, scan:
- * these calls in its place, in which rank 0 waits for nobody.
+ * WINDOW 0: one message, by MPI_Send and MPI_Recv, whose peer is there a moment later, or has been; a dump for each. bcast, scan,
+ * allreduce, alltoall: these calls in its place. In the first two rank 0 waits for nobody, in the others rank 1.
  *
  *   instructions put|get|fetch_and_op|compare_and_swap|flush BYTES 0 ROUNDS WARMUP
  *
@@ -46,7 +46,8 @@ static char* allocate(int on_device, int rank, size_t bytes) {
 }
 
 static int is_two_sided(const char* kind) {
-    static const char* const kinds[] = {"host", "device", "strided", "bcast", "scan"};
+    static const char* const kinds[] = {"host", "device",    "strided", "bcast",
+                                        "scan", "allreduce", "alltoall"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i)
         if (strcmp(kind, kinds[i]) == 0) return 1;
     return 0;
@@ -98,6 +99,8 @@ int main(int argc, char** argv) {
     const int strided = strcmp(argv[1], "strided") == 0, bcast = strcmp(argv[1], "bcast") == 0,
               scan = strcmp(argv[1], "scan") == 0,
               on_device = strided || strcmp(argv[1], "device") == 0;
+    const int allreduce = strcmp(argv[1], "allreduce") == 0,
+              alltoall = strcmp(argv[1], "alltoall") == 0;
     const size_t bytes = strtoull(argv[2], NULL, 10);
     const int window = atoi(argv[3]), rounds = atoi(argv[4]), warmup = atoi(argv[5]);
     int rank = 0;
@@ -112,7 +115,7 @@ int main(int argc, char** argv) {
         count = 1;
         extent = 2 * bytes;
     }
-    char* buffer = allocate(on_device, rank, extent * (size_t)(window > 0 ? window : 1));
+    char* buffer = allocate(on_device, rank, extent * (size_t)(window > 0 ? window : 4));
     if (buffer == NULL || window > kMostAtOnce) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Request requests[kMostAtOnce];
     for (int round = 0; window == 0 && round < warmup + rounds; ++round) {
@@ -125,11 +128,18 @@ int main(int argc, char** argv) {
             MPI_Bcast(buffer, count, type, 0, MPI_COMM_WORLD);
         else if (scan)
             MPI_Scan(MPI_IN_PLACE, buffer, count, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+        else if (allreduce)
+            MPI_Allreduce(buffer, buffer + bytes, count / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        else if (alltoall)
+            MPI_Alltoall(buffer, count, type, buffer + 2 * bytes, count, type, MPI_COMM_WORLD);
         else if (rank == 0)
             MPI_Send(buffer, count, type, 1, 0, MPI_COMM_WORLD);
         else
             MPI_Recv(buffer, count, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (counted) CALLGRIND_STOP_INSTRUMENTATION;
+        if (counted) {
+            CALLGRIND_STOP_INSTRUMENTATION;
+            CALLGRIND_DUMP_STATS;
+        }
     }
     for (int round = 0; window > 0 && round < warmup + rounds; ++round) {
         const int counted = round >= warmup;

@@ -229,6 +229,32 @@ class Checks(unittest.TestCase):
         self.assertEqual(done.stdout.split(), ["libgantry_base.a(counter.o):", "gantry::counter"])
         self.assertEqual(done.returncode, 1)
 
+    def count_messages(self, env=None, **counted):
+        """The check of what messages cost, where counting finds `files` files and `instructions` instructions of whatever is counted."""
+        return self.run_check("message_cost", "bench/instructions", f"""
+import collections
+def gantry_only(costs):
+    return costs
+def measure(build, kind, arguments, two_nodes):
+    return [collections.Counter({{f"p2p/{{i}}.cpp": {counted["instructions"]} / {counted["files"]} for i in range({counted["files"]})}})] * 2
+""", env)
+
+    @unittest.skipUnless(shutil.which("valgrind"), "there is no valgrind")
+    def test_a_message_passes_no_more_files_and_costs_no_more_instructions(self):
+        done = self.count_messages(files=1, instructions=2)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("MPI_Send of 8 B of host memory: 1 files: lower the bound", done.stdout)
+        done = self.count_messages(files=100, instructions=100)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("MPI_Send of 8 B of host memory: 100 files, at most", done.stdout)
+        done = self.count_messages(files=1, instructions=10 ** 6)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("MPI_Allreduce of 8 B, last rank: 1000000 instructions, at most", done.stdout)
+
+    def test_without_valgrind_what_messages_cost_is_not_counted(self):
+        done = self.count_messages({"PATH": str(self.root)}, files=100, instructions=100)
+        self.assertEqual((done.returncode, done.stdout[:9]), (77, "not run: "))
+
 
 if __name__ == "__main__":
     unittest.main()

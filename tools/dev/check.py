@@ -30,8 +30,8 @@ def check(preset, names):
         if len(scripts) != len(set(names)):
             raise Failure("no such check; there are: " + " ".join(
                 sorted(path.stem for path in (ROOT / "tools" / "check").glob("[!_]*.py"))))
-    if any(script.stem == "globals" for script in scripts):
-        build.build(preset)  # This check reads the built libraries.
+    if any(script.stem in ("globals", "message_cost") for script in scripts):
+        build.build(preset)  # These read or run the built libraries.
     if any(script.stem == "kernels" for script in scripts):
         try:
             setup.ensure_kernel_compiler()
