@@ -15,7 +15,7 @@ namespace gantry::coll {
 Task<Status> allgather_bruck(Executor& executor, Run& run, p2p::Buffer mine, Blocks all) {
     const int size = run.size(), rank = run.rank();
     const Bytes block = all.of(rank).bytes();
-    const layout::Layout& bytes = *bytes_buffer(nullptr, 0).layout;
+    const layout::Layout& bytes = *transfer::bytes_buffer(nullptr, 0).layout;
     HostImage turned;
     Status ready = turned.allocate(run.team, block * static_cast<Bytes>(size), bytes);
     GANTRY_CO_TRY(ready);

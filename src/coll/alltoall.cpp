@@ -67,7 +67,7 @@ namespace {
 class Outgoing {
   public:
     Outgoing(const Team& team, const Blocks& all) : team_(team) {
-        transfer::Context& context = team.messenger->context();
+        transfer::Context& context = *team.context;
         if (!context.config.cuda || !context.device.active()) return;
         for (int rank = 0; rank < team.size(); ++rank) {
             const p2p::Buffer block = all.of(rank);
@@ -86,7 +86,7 @@ class Outgoing {
     const Blocks& blocks() const { return blocks_; }
 
     Task<Status> copy(Executor& executor) {
-        blocks_.layout = bytes_buffer(nullptr, 0).layout;
+        blocks_.layout = transfer::bytes_buffer(nullptr, 0).layout;
         on_device_ = DeviceScratch(team_, from_.front().data(), bytes_);
         blocks_.address = on_device_.data();
         if (blocks_.address == nullptr) {

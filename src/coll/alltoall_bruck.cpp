@@ -57,7 +57,7 @@ Task<Status> alltoall_bruck(Executor& executor, Team team, Blocks outgoing, Bloc
     Run run(team);
     const int size = team.size(), rank = team.rank();
     const Bytes block = incoming.of(rank).bytes();
-    const layout::Layout& bytes = *bytes_buffer(nullptr, 0).layout;
+    const layout::Layout& bytes = *transfer::bytes_buffer(nullptr, 0).layout;
     HostImage moving, together, arrived;
     const Bytes whole = block * static_cast<Bytes>(size);
     for (HostImage* image : {&moving, &together, &arrived}) {

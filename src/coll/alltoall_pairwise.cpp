@@ -25,7 +25,7 @@ Task<Status> alltoall_pairwise(Executor& executor, Team team, Blocks outgoing, B
 Task<Status> alltoall_swapping(Executor& executor, Team team, Blocks all) {
     Run run(team);
     const int size = team.size(), rank = team.rank();
-    const layout::Layout& bytes = *bytes_buffer(nullptr, 0).layout;
+    const layout::Layout& bytes = *transfer::bytes_buffer(nullptr, 0).layout;
     for (int step = 0; step < size; ++step) {
         const int partner = (step - rank + size) % size;
         if (partner == rank) continue;

@@ -25,6 +25,7 @@
 #include "coll/nodes.hpp"
 #include "plan/coll_limits.hpp"
 #include "transfer/context.hpp"
+#include "transfer/mover.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -89,7 +90,7 @@ class Direction {
     bool there_is_pinned(Bytes bytes) {
         if (pool_ == nullptr) {
             Result<transfer::SlotPool*> pool =
-                run_.team.messenger->context().pools.own(transport::Pool::device_slots);
+                run_.team.context->pools.own(transport::Pool::device_slots);
             if (pool.ok()) pool_ = *pool;
         }
         return pool_ != nullptr && bytes <= pool_->largest();
@@ -145,7 +146,7 @@ class Direction {
             const p2p::Buffer& block = sorted[i].block;
             const Bytes at = sorted[i].at;
             if (!block.contiguous()) {
-                const p2p::Buffer packed = bytes_buffer(slot + at, block.bytes());
+                const p2p::Buffer packed = transfer::bytes_buffer(slot + at, block.bytes());
                 if (way_ == Way::out)
                     copies.spawn(copy_local(executor, run_.team, block, packed));
                 else
@@ -160,7 +161,7 @@ class Direction {
                 bytes += sorted[i].block.bytes();
             std::byte *to = slot + at, *from = block.data();
             if (way_ == Way::in) std::swap(to, from);
-            copies.spawn(run_.team.messenger->copy(executor, to, from, bytes));
+            copies.spawn(transfer::copy(executor, *run_.team.context, to, from, bytes));
         }
         Status copied = co_await copies.join(executor);
         co_return copied;
@@ -177,7 +178,7 @@ class Direction {
         for (int step = batch.first; step < batch.end; ++step) {
             const Part& part = all[static_cast<std::size_t>(step - batch.first)];
             p2p::Buffer buffer = part.block;
-            if (staged) buffer = bytes_buffer(slot.memory + part.at, part.block.bytes());
+            if (staged) buffer = transfer::bytes_buffer(slot.memory + part.at, part.block.bytes());
             if (way_ == Way::out)
                 messages.send(buffer, peer(step));
             else

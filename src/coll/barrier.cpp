@@ -16,7 +16,7 @@ namespace {
 Task<Status> dissemination(Executor& executor, Team team) {
     Run run(team);
     const int size = team.size();
-    const p2p::Buffer nothing = bytes_buffer(nullptr, 0);
+    const p2p::Buffer nothing = transfer::bytes_buffer(nullptr, 0);
     for (int distance = 1; distance < size; distance *= 2) {
         const int to = (team.rank() + distance) % size;
         const int from = (team.rank() - distance + size) % size;

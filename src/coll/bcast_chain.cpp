@@ -36,8 +36,8 @@ Task<Status> bcast_chain(Executor& executor, Team team, p2p::Buffer buffer, int 
     // So many segments are awaited ahead; sends follow what has come.
     constexpr int kAhead = plan::kRelayLimits.chain_ahead, kSends = plan::kRelayLimits.chain_sends;
     const bool passes_on = relative != 0 && relative + 1 != size;
-    Relay relay(executor, team, passes_on ? flat.bytes() : bytes_buffer(nullptr, 0), from, to,
-                passes_on ? std::min(segment, bytes) : 0, plan::kRelayLimits.chain_slots());
+    Relay relay(executor, team, passes_on ? flat.bytes() : transfer::bytes_buffer(nullptr, 0), from,
+                to, passes_on ? std::min(segment, bytes) : 0, plan::kRelayLimits.chain_slots());
     const auto comes_to = [&](Bytes index) {
         return relay.on() ? relay.slot(index, piece(index).count) : piece(index);
     };

@@ -16,10 +16,10 @@ class DeviceScratch {
     DeviceScratch() = default;
     // data() is null where there is none to be had.
     DeviceScratch(const Team& team, const void* like, Bytes bytes)
-        : team_(team), memory_(team.messenger->device().borrow(like, bytes)) {
+        : team_(team), memory_(team.context->device.borrow(like, bytes)) {
         // The device must know what it will be asked about.
-        if (memory_ == nullptr || team.messenger->device().classify(memory_, bytes).ok()) return;
-        team.messenger->device().give_back(std::exchange(memory_, nullptr));
+        if (memory_ == nullptr || team.context->device.classify(memory_, bytes).ok()) return;
+        team.context->device.give_back(std::exchange(memory_, nullptr));
     }
     DeviceScratch(DeviceScratch&& other) noexcept
         : team_(other.team_), memory_(std::exchange(other.memory_, nullptr)) {}
@@ -33,7 +33,7 @@ class DeviceScratch {
         if (memory_ == nullptr) return;
         for (int rank = 0; rank < team_.group->size(); ++rank)
             if (!team_.messenger->nothing_comes(*team_.group, rank).ok()) return;
-        team_.messenger->device().give_back(memory_);
+        team_.context->device.give_back(memory_);
     }
     std::byte* data() const { return static_cast<std::byte*>(memory_); }
 

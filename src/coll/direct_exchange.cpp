@@ -34,7 +34,7 @@ struct Exchange {
     Exchange(const Team& its_team, Traffic its_traffic)
         : team(its_team),
           traffic(std::move(its_traffic)),
-          meeting(team.messenger->context().board, ranks_of(team), team.rank(),
+          meeting(team.context->board, ranks_of(team), team.rank(),
                   {team.group->context, team.tag, team.phase}) {}
 
     int size() const { return team.size(); }
@@ -67,19 +67,19 @@ class ForDevice {
     explicit ForDevice(const Team& team) : team_(team) {}
     void add(const std::byte* bytes, const p2p::Buffer& sink, Bytes size) {
         from_.push_back(bytes);
-        sinks_.push_back(bytes_buffer(sink.data(), size));
+        sinks_.push_back(transfer::bytes_buffer(sink.data(), size));
         bytes_ += size;
     }
     Task<Status> copy(Executor& executor) {
         if (bytes_ == 0) co_return success();
         HostImage all;
-        Status ready = all.allocate(team_, bytes_, *bytes_buffer(nullptr, 0).layout);
+        Status ready = all.allocate(team_, bytes_, *transfer::bytes_buffer(nullptr, 0).layout);
         GANTRY_CO_TRY(ready);
         auto* at = static_cast<std::byte*>(all.address());
         std::vector<p2p::Buffer> together;
         for (std::size_t i = 0; i < from_.size(); ++i) {
             std::memcpy(at, from_[i], sinks_[i].bytes());
-            together.push_back(bytes_buffer(at, sinks_[i].bytes()));
+            together.push_back(transfer::bytes_buffer(at, sinks_[i].bytes()));
             at += sinks_[i].bytes();
         }
         Status copied = co_await copy_blocks(executor, team_, std::move(together), sinks_);
@@ -111,7 +111,7 @@ Task<Status> take_from_cell(Executor& executor, Exchange& exchange, int from, Fo
         later.add(bytes, sink, place.bytes);
         co_return success();
     }
-    const p2p::Buffer packed = bytes_buffer(bytes, place.bytes);
+    const p2p::Buffer packed = transfer::bytes_buffer(bytes, place.bytes);
     Status copied = co_await copy_local(executor, team, packed, sink);
     co_return copied;
 }
@@ -195,7 +195,7 @@ Task<Status> read_blocks(Executor& executor, Exchange& exchange) {
 // The copies of all blocks that this rank stores.
 Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& mappings) {
     const Team& team = exchange.team;
-    device::Device& device = team.messenger->device();
+    device::Device& device = team.context->device;
     const int me = team.rank(), size = exchange.size();
     const int gpu = device.gpu_of(exchange.offer(me).source.gpu);
     std::vector<device::Copy> copies;
@@ -240,7 +240,7 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
 }
 
 Task<Status> store_blocks(Executor& executor, Exchange& exchange) {
-    MappedPeers mappings(exchange.team.messenger->device());
+    MappedPeers mappings(exchange.team.context->device);
     Result<std::vector<device::Copy>> planned = plan_stores(exchange, mappings);
     if (!planned.ok()) co_return std::move(planned).status();
     Status stored = co_await copy_all(executor, exchange.team, std::move(*planned));

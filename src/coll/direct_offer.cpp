@@ -133,7 +133,7 @@ void pack(const Buffer& block, std::byte* to, CellCopies* copies) {
         return;
     }
     copies->from.push_back(block);
-    copies->to.push_back(bytes_buffer(to, block.bytes()));
+    copies->to.push_back(transfer::bytes_buffer(to, block.bytes()));
 }
 
 // Blocks that fit are packed into the cell: equal ones behind each other, one block that goes to all
@@ -192,7 +192,7 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
                        const plan::CallQuestion& question, CellCopies& copies) {
     using Sends = DirectOffer::Sends;
     using Takes = DirectOffer::Takes;
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     device::Device& device = context.device;
     const int me = team.rank();
     DirectOffer offer;

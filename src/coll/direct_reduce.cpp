@@ -17,6 +17,7 @@
 #include "device/reduce_kernels.hpp"
 #include "layout/layout.hpp"
 #include "transfer/board.hpp"
+#include "transfer/mover.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -94,7 +95,7 @@ class OnDevice {
   public:
     explicit OnDevice(Running& running)
         : running_(running),
-          context_(running.team.messenger->context()),
+          context_(*running.team.context),
           mapped_(context_.device),
           gpu_(context_.device.gpu_of(running.offer(running.team.rank()).source_handle.gpu)) {}
 
@@ -230,8 +231,8 @@ Task<Status> reduce_on_device(Executor& executor, Running& running, plan::Algori
     Status all = co_await end_together(executor, running.meeting, kDone, std::move(reduced));
     if (!all.ok() || running.sink_scratch.data() == nullptr) co_return all;
     const p2p::Buffer& sink = running.sink_later;
-    Status placed = co_await running.team.messenger->copy(
-        executor, sink.data(), running.sink_scratch.data(), sink.bytes());
+    Status placed = co_await transfer::copy(executor, *running.team.context, sink.data(),
+                                            running.sink_scratch.data(), sink.bytes());
     co_return placed;
 }
 

@@ -23,7 +23,7 @@ struct Found {
 // Blocks that follow each other are one question.
 Found look_at(const Team& team, const std::vector<p2p::Buffer>& blocks) {
     Found found;
-    device::Device& device = team.messenger->device();
+    device::Device& device = team.context->device;
     std::uint64_t allocation = 0;
     int gpu = -1;
     for (std::size_t i = 0; i < blocks.size();) {
@@ -71,7 +71,7 @@ std::vector<DirectScratch::Moved> DirectScratch::move(std::vector<p2p::Buffer>& 
     Bytes at = 0;
     for (p2p::Buffer& block : blocks) {
         if (block.bytes() == 0) continue;
-        const p2p::Buffer packed = bytes_buffer(memory.data() + at, block.bytes());
+        const p2p::Buffer packed = transfer::bytes_buffer(memory.data() + at, block.bytes());
         at += block.bytes();
         moved.push_back({block, packed});
         block = packed;
@@ -80,13 +80,13 @@ std::vector<DirectScratch::Moved> DirectScratch::move(std::vector<p2p::Buffer>& 
 }
 
 void DirectScratch::replace(Traffic& traffic) {
-    if (!team_.messenger->device().active() || team_.failed_before()) return;
+    if (!team_.context->device.active() || team_.failed_before()) return;
     const Found out = look_at(team_, traffic.outgoing), in = look_at(team_, traffic.incoming);
     if (out.on_device && !out.one_run) {
         const p2p::Buffer* const only = only_block(traffic.outgoing);
         out_memory_ = DeviceScratch(team_, out.like, only != nullptr ? only->bytes() : out.bytes);
         if (out_memory_.data() != nullptr && only != nullptr) {
-            const Moved moved{*only, bytes_buffer(out_memory_.data(), only->bytes())};
+            const Moved moved{*only, transfer::bytes_buffer(out_memory_.data(), only->bytes())};
             for (p2p::Buffer& block : traffic.outgoing)
                 if (block.bytes() > 0) block = moved.packed;
             outgoing_.push_back(moved);
@@ -104,7 +104,7 @@ namespace {
 
 // Strided on one side: a kernel inside the GPU, else a message to itself.
 Task<Status> copy_strided(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink) {
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     const bool packs = sink.contiguous();
     const p2p::Buffer& strided = packs ? source : sink;
     const p2p::Buffer& packed = packs ? sink : source;
@@ -138,8 +138,8 @@ Task<Status> copy_blocks(Executor& executor, Team team, std::vector<p2p::Buffer>
             while (i < from.size() && from[i].contiguous() && to[i].contiguous() &&
                    from[i].data() == source.data() + bytes && to[i].data() == sink.data() + bytes)
                 bytes += from[i++].bytes();
-            source = bytes_buffer(source.data(), bytes);
-            sink = bytes_buffer(sink.data(), bytes);
+            source = transfer::bytes_buffer(source.data(), bytes);
+            sink = transfer::bytes_buffer(sink.data(), bytes);
             copies.spawn(copy(executor, team, source, sink));
         } else {
             copies.spawn(copy_strided(executor, team, source, sink));

@@ -101,10 +101,10 @@ SharedStores::SharedStores(const Team& its_team, transfer::Meeting& its_meeting,
       root(its_root),
       vector(its_vector),
       piece(std::max<Bytes>(its_piece, 1)),
-      mapped(its_team.messenger->device()) {
+      mapped(its_team.context->device) {
     // The GPU that this rank's part of the vector is on.
     const DirectOffer& mine = meeting.offer<DirectOffer>(team.rank());
-    gpu = team.messenger->device().gpu_of(team.rank() == root ? mine.source.gpu : mine.sink.gpu);
+    gpu = team.context->device.gpu_of(team.rank() == root ? mine.source.gpu : mine.sink.gpu);
 }
 
 Task<Status> store_shares(Executor& executor, SharedStores* stores) {

@@ -10,12 +10,6 @@
 namespace gantry::coll {
 namespace {
 
-// The layout of plain bytes: one for everybody, immutable.
-const layout::Layout& byte_layout() {
-    static const layout::Layout layout = layout::contiguous_layout(1);
-    return layout;
-}
-
 constexpr std::byte kBadNews{};
 
 // What goes out: the data, or what stands for it in a failed run.
@@ -28,7 +22,7 @@ p2p::Buffer outgoing_of(const Run& run, const p2p::Buffer& buffer) {
     }
     if (!run.failed()) [[likely]]
         return buffer;
-    return bytes_buffer(&kBadNews, buffer.bytes() == 0 ? 1 : 0);
+    return transfer::bytes_buffer(&kBadNews, buffer.bytes() == 0 ? 1 : 0);
 }
 
 Status judge(const p2p::Request& request, Bytes expected) {
@@ -42,10 +36,6 @@ Status judge(const p2p::Request& request, Bytes expected) {
 }
 
 }  // namespace
-
-p2p::Buffer bytes_buffer(const void* address, Bytes bytes) {
-    return {const_cast<void*>(address), bytes, &byte_layout()};
-}
 
 Task<Status> send(Executor& executor, Run& run, p2p::Buffer buffer, int to) {
     const Team& team = run.team;

@@ -9,24 +9,13 @@
 // an error, in no more messages than without the failure.
 #pragma once
 
+#include "base/first_failure.hpp"
 #include "base/task.hpp"
 #include "coll/team.hpp"
 
 #include <vector>
 
 namespace gantry::coll {
-
-// The first failure of an algorithm that goes on.
-class FirstFailure {
-  public:
-    void note(Status status) {
-        if (first_.ok()) first_ = std::move(status);
-    }
-    const Status& status() const { return first_; }
-
-  private:
-    Status first_;
-};
 
 struct Run {
     explicit Run(const Team& its_team) : team(its_team) {
@@ -46,8 +35,6 @@ struct Run {
         return status;
     }
 };
-
-p2p::Buffer bytes_buffer(const void* address, Bytes bytes);
 
 // Of a run, which outlives the step. They return its status.
 Task<Status> send(Executor& executor, Run& run, p2p::Buffer buffer, int to);

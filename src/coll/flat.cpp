@@ -6,7 +6,7 @@ namespace gantry::coll {
 Status Flat::make(const Team& team, const p2p::Buffer& buffer) {
     original_ = buffer;
     apart_ = !buffer.contiguous();
-    bytes_ = bytes_buffer(apart_ ? nullptr : buffer.data(), buffer.bytes());
+    bytes_ = transfer::bytes_buffer(apart_ ? nullptr : buffer.data(), buffer.bytes());
     if (!apart_) return success();
     GANTRY_TRY(packed_.allocate(team, bytes_.count, *bytes_.layout));
     bytes_ = packed_.buffer();

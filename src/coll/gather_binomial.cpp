@@ -37,7 +37,7 @@ struct Together {
     Status allocate(const Team& team, Bytes bytes, int blocks) {
         block = bytes;
         return image.allocate(team, bytes * static_cast<Bytes>(blocks),
-                              *bytes_buffer(nullptr, 0).layout);
+                              *transfer::bytes_buffer(nullptr, 0).layout);
     }
     p2p::Buffer of(int first, int count) const {
         return part_of(image.buffer(), block * static_cast<Bytes>(first),

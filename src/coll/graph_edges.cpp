@@ -29,7 +29,7 @@ struct Notice {
 
 Blocks notices(std::vector<Notice>& all) {
     Blocks blocks;
-    const p2p::Buffer one = bytes_buffer(all.data(), sizeof(Notice));
+    const p2p::Buffer one = transfer::bytes_buffer(all.data(), sizeof(Notice));
     blocks.address = one.address;
     blocks.count = one.count;
     blocks.layout = one.layout;
@@ -55,7 +55,7 @@ void for_each_end(const Edge& edge, Visit visit) {
 p2p::Buffer part(std::vector<Edge>& edges, const std::vector<std::size_t>& begins,
                  std::size_t rank) {
     const std::size_t number = begins[rank + 1] - begins[rank];
-    return bytes_buffer(edges.data() + begins[rank], number * sizeof(Edge));
+    return transfer::bytes_buffer(edges.data() + begins[rank], number * sizeof(Edge));
 }
 
 // Whether the graph has weights, as all ranks say that name edges; one that names none follows them.

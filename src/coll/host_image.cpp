@@ -5,6 +5,7 @@
 #include "coll/host_image.hpp"
 
 #include "coll/exchange.hpp"
+#include "transfer/mover.hpp"
 #include "transfer/pack.hpp"
 
 #include <cstring>
@@ -24,7 +25,7 @@ Status HostImage::allocate(const Team& team, std::uint64_t count, const layout::
 }
 
 bool on_host(const Team& team, const p2p::Buffer& buffer) {
-    device::Device& device = team.messenger->device();
+    device::Device& device = team.context->device;
     if (!device.active() || buffer.bytes() == 0) return true;
     Result<device::Location> location = buffer.contiguous()
                                             ? device.classify(buffer.data(), 1)
@@ -46,12 +47,12 @@ Task<Status> copy(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer
     if (source.bytes() == 0 || are_one(source, sink)) co_return success();
     // What does not fit is an error of messages.
     if (source.contiguous() && sink.contiguous() && source.bytes() <= sink.bytes()) {
-        if (!team.messenger->device().active()) {
+        if (!team.context->device.active()) {
             std::memcpy(sink.data(), source.data(), source.bytes());
             co_return success();
         }
-        Status copied =
-            co_await team.messenger->copy(executor, sink.data(), source.data(), source.bytes());
+        Status copied = co_await transfer::copy(executor, *team.context, sink.data(), source.data(),
+                                                source.bytes());
         co_return copied;
     }
     Status copied = co_await copy_local(executor, team, source, sink);

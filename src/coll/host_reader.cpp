@@ -13,7 +13,7 @@ namespace gantry::coll {
 namespace {
 
 transfer::Endpoint& endpoint_of(const Team& team, int member) {
-    return team.messenger->context().endpoints.to(team.group->peer(team.in_group(member)));
+    return team.context->endpoints.to(team.group->peer(team.in_group(member)));
 }
 
 // The slower of two steps; one that was not measured says nothing.
@@ -25,7 +25,7 @@ plan::Step slower_rate(plan::Step one, plan::Step other) {
 
 MayRead may_read(const Team& team) {
     MayRead says{.all = true, .rates = {}};
-    transfer::HostReads& measured = team.messenger->context().host_reads;
+    transfer::HostReads& measured = team.context->host_reads;
     for (int member = 0; member < team.size(); ++member) {
         if (member == team.rank()) continue;
         const transfer::HostReads::Known known = measured.from(endpoint_of(team, member));
@@ -45,7 +45,7 @@ void ask_with(plan::CollBoard& board, const MayRead& says) {
 Task<Status> read_from(Executor& executor, Team team, int member, std::uint64_t address, void* to,
                        Bytes bytes) {
     transfer::Endpoint& owner = endpoint_of(team, member);
-    transfer::HostReads& measured = team.messenger->context().host_reads;
+    transfer::HostReads& measured = team.context->host_reads;
     for (Bytes read = 0; read < bytes;) {
         if (read > 0) co_await Yield(executor);
         const Bytes piece = std::min(plan::kReadPiece, bytes - read);
@@ -69,7 +69,7 @@ Task<Status> read_into(Executor& executor, Team team, int member, std::uint64_t 
         co_return read;
     }
     HostImage packed;
-    Status ready = packed.allocate(team, bytes, *bytes_buffer(nullptr, 0).layout);
+    Status ready = packed.allocate(team, bytes, *transfer::bytes_buffer(nullptr, 0).layout);
     GANTRY_CO_TRY(ready);
     Status read = co_await read_from(executor, team, member, address, packed.address(), bytes);
     GANTRY_CO_TRY(read);

@@ -10,7 +10,7 @@
 namespace gantry::coll {
 
 Task<Status> inter_barrier(Executor& executor, Sides sides) {
-    const p2p::Buffer nothing = bytes_buffer(nullptr, 0);
+    const p2p::Buffer nothing = transfer::bytes_buffer(nullptr, 0);
     FirstFailure failed;
     Status met = co_await barrier(executor, sides.mine);
     failed.note(std::move(met));

@@ -10,7 +10,7 @@ Task<Status> LaneUse::open(Executor& executor, Team team) {
     using plan::Collective;
     constexpr Bytes kShortest = 8, kLongest = kMiB;
     settled_ = true;
-    transfer::Board& board = team.messenger->context().board;
+    transfer::Board& board = team.context->board;
     if (team.planner == nullptr || team.size() < 2 || !tuning_of(team).board ||
         !board.covers(ranks_of(team)))
         co_return success();
@@ -21,7 +21,7 @@ Task<Status> LaneUse::open(Executor& executor, Team team) {
     if (*opened == nullptr) co_return success();
     lane_ = std::move(*opened);
     // Where some rank uses a GPU, the first calls are expected to bring its memory.
-    const bool uses_gpu = team.messenger->device().active();
+    const bool uses_gpu = team.context->device.active();
     for (std::size_t step = 0; step < 2 * transfer::kLaneEpoch && lane_->begin(); ++step)
         lane_->pass(uses_gpu);
     for (const Collective operation :

@@ -12,7 +12,7 @@ device::IpcHandle export_to(const Team& team, std::span<const int> ranks,
                             const device::Location& location) {
     device::IpcHandle handle;
     if (location.ipc != device::IpcKind::legacy) return handle;
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     for (const int peer : ranks) {
         if (peer == context.world_rank) continue;
         if (handle.kind != device::IpcKind::none)
@@ -30,7 +30,7 @@ device::IpcHandle export_to_all(const Team& team, const device::Location& locati
 
 Task<Status> copy_all(Executor& executor, Team team, std::vector<device::Copy> copies) {
     if (copies.empty()) co_return success();
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     std::vector<device::CopyPart> parts;
     device::Copy together = one_of_several(copies.front().gpu);
     for (const device::Copy& copy : copies) {

@@ -60,7 +60,7 @@ class NodeExchange {
     NodeExchange(Executor& executor, const Team& team, NeighborTraffic traffic,
                  const plan::CallQuestion& call)
         : team_(team),
-          context_(team.messenger->context()),
+          context_(*team.context),
           node_(team.planner->on_node(team)),
           question_(plan::question_of(call)),
           traffic_(std::move(traffic)),
@@ -253,7 +253,8 @@ Status NodeExchange::plan_own() {
         if (source.bytes() > sink.bytes())
             return too_long(source.bytes(), team_.rank(), sink.bytes());
         std::byte* const packed = from_.each[place].packed;
-        stores_.add(source, packed != nullptr ? bytes_buffer(packed, source.bytes()) : sink);
+        stores_.add(source,
+                    packed != nullptr ? transfer::bytes_buffer(packed, source.bytes()) : sink);
         from_.each[place].stored = packed != nullptr;
     }
     return success();
@@ -282,7 +283,7 @@ Status NodeExchange::plan_stores_to(int member, MappedPeers& mappings) {
         Result<std::byte*> mapped =
             mappings.at(room.in_scratch != 0 ? offer.scratch : offer.in_place, to_.gpu, room.at);
         GANTRY_TRY(mapped.status());
-        stores_.add(block, bytes_buffer(*mapped, block.bytes()));
+        stores_.add(block, transfer::bytes_buffer(*mapped, block.bytes()));
     }
     return success();
 }
@@ -328,7 +329,7 @@ Task<Status> NodeExchange::unpack(Executor& executor) {
     for (std::size_t place = 0; place < from_.each.size(); ++place) {
         if (!from_.each[place].stored) continue;
         blocks.push_back(traffic_.incoming[place].block);
-        packed.push_back(bytes_buffer(from_.each[place].packed, blocks.back().bytes()));
+        packed.push_back(transfer::bytes_buffer(from_.each[place].packed, blocks.back().bytes()));
         moves.add(packed.back(), blocks.back());
     }
     Status unpacked = co_await moves.run(executor, context_, from_.gpu);

@@ -44,7 +44,7 @@ plan::CollShape shape_on(const Team& team, const std::vector<int>& nodes) {
 }
 
 bool share_board(const Team& team) {
-    return team.size() > 1 && team.messenger->context().board.covers(ranks_of(team));
+    return team.size() > 1 && team.context->board.covers(ranks_of(team));
 }
 
 const JobWide& unknown_job() {
@@ -103,7 +103,7 @@ const Planner::OnNode& Planner::on_node(const Team& team) {
         found->members.push_back(member);
         found->ranks.push_back(team.group->peer(team.in_group(member)));
     }
-    found->board = team.messenger->context().board.covers(found->ranks);
+    found->board = team.context->board.covers(found->ranks);
     part.on_node = std::move(found);
     return *part.on_node;
 }

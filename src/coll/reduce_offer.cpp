@@ -4,6 +4,7 @@
 #include "coll/exchange.hpp"
 #include "coll/host_reduce.hpp"
 #include "layout/layout.hpp"
+#include "transfer/mover.hpp"
 
 namespace gantry::coll {
 namespace {
@@ -20,7 +21,7 @@ struct Place {
 };
 
 Place place_of(const Team& team, const p2p::Buffer& buffer) {
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     Place place;
     place.kind = Vector::in_cell;
     place.pageable = true;
@@ -103,7 +104,7 @@ ReduceOffer make_offer(RunningReduction& running) {
     offer.sink = sink.kind;
     offer.sink_at = sink.at;
     offer.sink_handle = sink.handle;
-    transfer::Context& context = running.team.messenger->context();
+    transfer::Context& context = *running.team.context;
     offer.on_device = source.seen.gpu >= 0;
     offer.time_sliced = offer.on_device && context.arbiter.is_time_sliced(source.seen.gpu);
     if (offer.source != Vector::in_cell) return offer;
@@ -119,11 +120,11 @@ Task<Status> put_into_cell(Executor& executor, RunningReduction& running, Reduce
     const p2p::Buffer& source = running.what.source;
     const std::span<std::byte> cell = running.meeting.cell();
     if (!offer.on_device || offer.time_sliced || offer.bytes > cell.size()) co_return success();
-    transfer::Context& context = running.team.messenger->context();
+    transfer::Context& context = *running.team.context;
     context.arbiter.use(running.what.reducer.source.gpu);
     context.pin_board();
-    Status copied =
-        co_await copy(executor, running.team, source, bytes_buffer(cell.data(), offer.bytes));
+    Status copied = co_await copy(executor, running.team, source,
+                                  transfer::bytes_buffer(cell.data(), offer.bytes));
     GANTRY_CO_TRY(copied);
     offer.source = Vector::in_cell;
     co_return success();
@@ -132,7 +133,7 @@ Task<Status> put_into_cell(Executor& executor, RunningReduction& running, Reduce
 Task<Status> make_reachable(Executor& executor, RunningReduction& running) {
     const Team& team = running.team;
     ReductionCall& what = running.what;
-    device::Device& device = team.messenger->device();
+    device::Device& device = team.context->device;
     if (!device.active() || !what.source.contiguous() || !what.sink.contiguous() ||
         what.source.bytes() == 0)
         co_return success();
@@ -151,8 +152,8 @@ Task<Status> make_reachable(Executor& executor, RunningReduction& running) {
     if (source->ipc == device::IpcKind::legacy) co_return success();
     running.source_scratch = DeviceScratch(team, what.source.data(), what.source.bytes());
     if (running.source_scratch.data() == nullptr) co_return success();
-    Status copied = co_await team.messenger->copy(executor, running.source_scratch.data(),
-                                                  what.source.data(), what.source.bytes());
+    Status copied = co_await transfer::copy(executor, *team.context, running.source_scratch.data(),
+                                            what.source.data(), what.source.bytes());
     what.source.address = running.source_scratch.data() - what.source.layout->first;
     co_return copied;
 }

@@ -47,7 +47,7 @@ struct RunningReduction {
     RunningReduction(const Team& its_team, const ReductionCall& its)
         : team(its_team),
           what(its),
-          meeting(team.messenger->context().board, ranks_of(team), team.rank(),
+          meeting(team.context->board, ranks_of(team), team.rank(),
                   {team.group->context, team.tag, team.phase}) {}
 
     int size() const { return team.size(); }

@@ -8,7 +8,7 @@ namespace gantry::coll {
 namespace {
 
 bool is_far(const Team& team, int rank) {
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     const int peer = team.group->peer(team.in_group(rank));
     return peer != context.world_rank && !context.endpoints.to(peer).facts.shared_memory;
 }
@@ -18,7 +18,7 @@ bool is_far(const Team& team, int rank) {
 Relay::Relay(Executor& executor, const Team& team, const p2p::Buffer& like, int from, int to,
              Bytes piece, int slots)
     : team_(team) {
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     if (!context.device.active() || piece == 0 || !is_far(team, from) || !is_far(team, to) ||
         on_host(team, like))
         return;
@@ -48,13 +48,13 @@ Task<Status> Relay::ready(Executor& executor, std::uint64_t index) {
 }
 
 p2p::Buffer Relay::slot(std::uint64_t index, Bytes bytes) const {
-    return bytes_buffer(slot_of(index).memory.memory, bytes);
+    return transfer::bytes_buffer(slot_of(index).memory.memory, bytes);
 }
 
 void Relay::place(Executor& executor, std::uint64_t index, const p2p::Buffer& block) {
     Slot& slot = slot_of(index);
     slot.copies.spawn(
-        copy(executor, team_, bytes_buffer(slot.memory.memory, block.bytes()), block));
+        copy(executor, team_, transfer::bytes_buffer(slot.memory.memory, block.bytes()), block));
 }
 
 Task<Status> Relay::all(Executor& executor) {

@@ -31,7 +31,7 @@ class StagedVector {
         if (pool_ != nullptr) pool_->release(slot_);
     }
     Status reserve(const Team& team, const layout::Layout& layout, std::uint64_t count) {
-        transfer::Context& context = team.messenger->context();
+        transfer::Context& context = *team.context;
         const Bytes bytes = count * static_cast<Bytes>(layout.extent);
         Result<transfer::SlotPool*> pool = context.pools.own(transport::Pool::device_slots);
         if (pool.ok()) {

@@ -11,6 +11,7 @@
 
 #include "p2p/group.hpp"
 #include "p2p/messenger.hpp"
+#include "transfer/context.hpp"
 
 namespace gantry::coll {
 
@@ -18,6 +19,7 @@ class Planner;
 
 struct Team {
     p2p::Messenger* messenger = nullptr;
+    transfer::Context* context = nullptr;  // what moves bytes without messages
     const p2p::Group* group = nullptr;
     int tag = 0;
     // The part of the group that the team is.
@@ -35,7 +37,7 @@ struct Team {
     int size() const { return count >= 0 ? count : group->size(); }
     // A rank of the team as a rank of the group, as messages name it.
     int in_group(int rank) const { return first + rank; }
-    Executor& executor() const { return messenger->executor(); }
+    Executor& executor() const { return context->executor; }
     // What comes from this rank is wrong from the beginning.
     bool failed_before() const { return before != nullptr && !before->ok(); }
 };

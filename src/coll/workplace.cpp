@@ -50,7 +50,7 @@ bool reaches_all_directly(transfer::Context& context, const Team& team) {
 
 Task<Status> reduce_on_device(Executor& executor, Team team, Reducer reducer, const void* first,
                               void* second, std::uint64_t count) {
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     context.arbiter.use(reducer.place.gpu);
     const void* const sources[] = {first, second};
     device::Reduce reduce;
@@ -69,7 +69,7 @@ Task<Status> reduce_on_device(Executor& executor, Team team, Reducer reducer, co
 }  // namespace
 
 Reducer placed_at(const Team& team, const p2p::Buffer& sink, Reducer reducer) {
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     const auto kernel = device::reduce_kernel(reducer.operation, reducer.element);
     if (reducer.calls_program() || !kernel || !context.tuning.kernels || sink.bytes() == 0 ||
         context.config.reduce_on == "host")
@@ -83,7 +83,7 @@ Reducer placed(const Team& team, const p2p::Buffer& source, const p2p::Buffer& s
                Reducer reducer) {
     if (reducer.place.on_device() || reducer.calls_program()) return reducer;
     const p2p::Buffer& vector = source.bytes() > 0 ? source : sink;
-    transfer::Context& context = team.messenger->context();
+    transfer::Context& context = *team.context;
     if (vector.bytes() == 0 || !context.tuning.kernels || !context.device.active() ||
         !device::reduce_kernel(reducer.operation, reducer.element))
         return reducer;
@@ -113,7 +113,7 @@ bool works_in(const Team& team, const p2p::Buffer& buffer, const Reducer& reduce
         return vector != nullptr ? vector->gpu < 0 : on_host(team, buffer);
     }
     const auto kernel = device::reduce_kernel(reducer.operation, reducer.element);
-    const End end = locate(team.messenger->context(), buffer, reducer);
+    const End end = locate(*team.context, buffer, reducer);
     return end.on_device && end.gpu == reducer.place.gpu && is_aligned(buffer, *kernel);
 }
 

@@ -23,7 +23,7 @@ Task<Status> agree(Executor& executor, coll::Team team, Status mine) {
     const int from = static_cast<int>(failed - classes.begin());
     std::array<char, 400> words{};
     if (from == team.rank()) mine.text().copy(words.data(), words.size() - 1);
-    const p2p::Buffer sentence = coll::bytes_buffer(words.data(), words.size());
+    const p2p::Buffer sentence = transfer::bytes_buffer(words.data(), words.size());
     Status heard = co_await coll::bcast(executor, team, sentence, from);
     if (!mine.ok() && mine.error_class() != MPI_ERR_OTHER) co_return mine;
     if (!heard.ok()) co_return heard;

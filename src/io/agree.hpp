@@ -4,9 +4,9 @@
 #pragma once
 
 #include "base/task.hpp"
-#include "coll/exchange.hpp"
 #include "coll/gather.hpp"
 #include "coll/team.hpp"
+#include "transfer/buffer.hpp"
 
 #include <type_traits>
 #include <vector>
@@ -18,7 +18,7 @@ template <class T>
 Task<Status> tell_all(Executor& executor, coll::Team team, T mine, std::vector<T>* all) {
     static_assert(std::is_trivially_copyable_v<T>);
     all->assign(static_cast<std::size_t>(team.size()), T{});
-    const p2p::Buffer own = coll::bytes_buffer(&mine, sizeof mine);
+    const p2p::Buffer own = transfer::bytes_buffer(&mine, sizeof mine);
     coll::Blocks blocks;
     blocks.address = all->data();
     blocks.count = own.count;

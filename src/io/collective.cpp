@@ -14,6 +14,7 @@
 // A failure of the file ends nothing early: the exchange goes on, so nobody waits for ever, and in the
 // end all ranks have the same outcome.
 #include "base/scope.hpp"
+#include "coll/exchange.hpp"
 #include "io/agree.hpp"
 #include "io/depth.hpp"
 #include "io/file.hpp"
@@ -115,7 +116,7 @@ Task<Status> tell_strips(Executor& executor, TwoPhase& all) {
     coll::Blocks outgoing, incoming;
     outgoing.address = mine.data();
     incoming.address = theirs.data();
-    const p2p::Buffer one = coll::bytes_buffer(mine.data(), sizeof(Bytes));
+    const p2p::Buffer one = transfer::bytes_buffer(mine.data(), sizeof(Bytes));
     outgoing.count = incoming.count = one.count;
     outgoing.layout = incoming.layout = one.layout;
     Status counted =
@@ -128,13 +129,13 @@ Task<Status> tell_strips(Executor& executor, TwoPhase& all) {
             told[rank].resize(theirs[rank]);
             if (theirs[rank] > 0)
                 messages.receive(
-                    coll::bytes_buffer(told[rank].data(), theirs[rank] * sizeof(Strip)),
+                    transfer::bytes_buffer(told[rank].data(), theirs[rank] * sizeof(Strip)),
                     static_cast<int>(rank));
         }
     for (std::size_t part = 0; part < strips.size(); ++part)
         if (!strips[part].empty())
             messages.send(
-                coll::bytes_buffer(strips[part].data(), strips[part].size() * sizeof(Strip)),
+                transfer::bytes_buffer(strips[part].data(), strips[part].size() * sizeof(Strip)),
                 all.plan.aggregators[part]);
     Status ended = co_await messages.all(executor);
     for (std::vector<Strip>& each : strips)
@@ -182,7 +183,7 @@ Task<Status> move_window(Executor& executor, TwoPhase& all, Window& window) {
 // Data bytes [first, first + bytes) of the program's buffer as a message has them.
 p2p::Buffer part_of_buffer(const transfer::Buffer& whole, Bytes first, Bytes bytes,
                            std::deque<layout::Layout>& layouts) {
-    if (whole.contiguous()) return coll::bytes_buffer(whole.data() + first, bytes);
+    if (whole.contiguous()) return transfer::bytes_buffer(whole.data() + first, bytes);
     layout::FormBuilder builder;
     layout::RunWalk runs(*whole.layout, first, bytes);
     for (layout::Block run; runs.next(run);)

@@ -59,7 +59,7 @@ File::File(Files& its_files, p2p::Group its_group, std::string its_path, int its
 
 coll::Team File::team() {
     const int tag = static_cast<int>(sequence_++ & 0x1fff'ffff);
-    return {&files.messenger, &group, tag, 0, -1, 0, &planner_};
+    return {&files.messenger, &files.context, &group, tag, 0, -1, 0, &planner_};
 }
 
 Task<Status> File::open_here(Executor& executor, int flags) {

@@ -28,7 +28,7 @@ void Messages::on_envelope(int from, transport::ConstSpan header, transport::Con
 }
 
 // A message whose header is one struct.
-template <wire::Kind kind, class Header, auto Method, Messages::Order order>
+template <transport::MessageKind kind, class Header, auto Method, Messages::Order order>
 void Messages::on_header(int from, transport::ConstSpan header, transport::ConstSpan payload) {
     Conversation& sender = with(from);
     sender.read_by_bar = 0;
@@ -40,7 +40,7 @@ void Messages::on_header(int from, transport::ConstSpan header, transport::Const
     (this->*Method)(from, read, payload);
 }
 
-template <wire::Kind kind, class Header, auto Method, Messages::Order order>
+template <transport::MessageKind kind, class Header, auto Method, Messages::Order order>
 void Messages::handle() {
     context.messages.handle<&Messages::on_header<kind, Header, Method, order>>(kind, *this);
 }
@@ -63,7 +63,6 @@ void Messages::register_handlers() {
     handle<wire::kPayload, wire::Payload, &Messages::on_payload, Order::follower>();
     handle<wire::kEagerCredit, wire::EagerCredit, &Messages::on_eager_credit>();
     handle<wire::kForget, wire::Forget, &Messages::on_forget>();
-    handle<wire::kAnchor, wire::Handle, &Messages::on_anchor>();
     handle<wire::kRtr, wire::Rtr, &Messages::on_rtr>();
     handle<wire::kRtrSameBuffer, wire::RtrSameBuffer, &Messages::on_rtr_same_buffer>();
     handle<wire::kCancel, wire::Cancel, &Messages::on_cancel, Order::follower>();

@@ -12,14 +12,6 @@
 #include <utility>
 
 namespace gantry::p2p {
-namespace {
-
-// Looks at copies in flight in one turn, where a turn asks a network: that costs five times as much
-// as to hear that a copy is not done (docs/design/network-small.md).
-constexpr int kLooksBesideNetwork = 4;
-
-}  // namespace
-
 Messages::Messages(transfer::Context& transfer)
     : context(transfer),
       executor(transfer.executor),
@@ -28,31 +20,10 @@ Messages::Messages(transfer::Context& transfer)
       timeline(transfer.timeline),
       outgoing(transfer.executor),
       conversations_(static_cast<std::size_t>(transfer.endpoints.size())) {
-    for (int rank = 0; rank < context.endpoints.size(); ++rank) {
-        const transport::Transport* way = context.endpoints.transport_to(rank);
-        if (way == nullptr) continue;
-        const transport::PeerFacts facts = way->facts(rank);
-        if (!facts.self && !facts.shared_memory) looks_at_copies_ = kLooksBesideNetwork;
-    }
-    only_network_ = the_only_network();
     register_handlers();
 }
 
 Messages::~Messages() = default;
-
-// The network, when every other rank is reached by it; else null.
-transport::Transport* Messages::the_only_network() const {
-    transport::Transport* network = nullptr;
-    for (int rank = 0; rank < context.endpoints.size(); ++rank) {
-        if (rank == context.world_rank) continue;
-        transport::Transport* way = context.endpoints.transport_to(rank);
-        if (way == nullptr || way->facts(rank).shared_memory ||
-            (network != nullptr && network != way))
-            return nullptr;
-        network = way;
-    }
-    return network;
-}
 
 Conversation& Messages::begin(int rank) {
     transfer::Endpoint& endpoint = context.endpoints.to(rank);

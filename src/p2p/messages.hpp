@@ -146,7 +146,9 @@ class Messages {
         if (!has_left) counted.sent_later.add(bytes);
     }
     // The program is in a call that returns as soon as this request is done; null: it is not.
-    void await(const Request* request) { awaited_ = request; }
+    void await(const Request* request) {
+        context.await(request != nullptr ? &request->done : nullptr);
+    }
 
     // --- messages under way ---
     // Starts what the sender of a message has to do: at once, or when the first answer comes.
@@ -172,9 +174,6 @@ class Messages {
 
     // --- progress ---
     int progress();
-    // For somebody who waits, after a turn that brought nothing: only the network again, a few
-    // times, where all messages come by it and no device is at work.
-    int look_again();
     bool idle() const;
     // Whether progress() is worth a thread of its own: something is under way, or a receive waits.
     bool pending() const;
@@ -183,20 +182,17 @@ class Messages {
 
   private:
     Conversation& begin(int rank);
-    transport::Transport* the_only_network() const;
-    int look_at_copies();
-    bool awaited_ended();
     void claim_what_is_due();
 
     // arrivals.cpp
     // `follower`: of a message whose RTS may not have come yet.
     enum class Order : std::uint8_t { any, follower };
     void register_handlers();
-    template <wire::Kind kind, class Header, auto Method, Order order = Order::any>
+    template <transport::MessageKind kind, class Header, auto Method, Order order = Order::any>
     void handle();
     template <wire::Kind kind>
     void on_envelope(int from, transport::ConstSpan header, transport::ConstSpan payload);
-    template <wire::Kind kind, class Header, auto Method, Order order>
+    template <transport::MessageKind kind, class Header, auto Method, Order order>
     void on_header(int from, transport::ConstSpan header, transport::ConstSpan payload);
     void take_envelope(Conversation& sender, transport::MessageKind kind,
                        transport::ConstSpan header, transport::ConstSpan payload);
@@ -212,9 +208,6 @@ class Messages {
     void on_fin(int from, const wire::Fin& fin, transport::ConstSpan payload);
     void on_fin_at_sender(int from, const wire::Fin& fin, const Status& status);
     void on_forget(int from, const wire::Forget& forget, transport::ConstSpan);
-    void on_anchor(int from, const wire::Handle& anchor, transport::ConstSpan) {
-        context.anchors.hear(from, anchor);
-    }
     // cancel.cpp
     bool drop_unexpected(int from, std::uint64_t send_id);
     void on_cancel(int from, const wire::Cancel& cancel, transport::ConstSpan);
@@ -239,13 +232,9 @@ class Messages {
     void on_put_request(int from, const wire::PutRequest& put);
 
     std::vector<std::unique_ptr<Conversation>> conversations_;
-    transport::Transport* only_network_ = nullptr;
-    int looks_at_copies_ = 1;      // at most, in one turn
-    std::vector<int> fin_queues_;  // peers with messages in `fins`
-    bool open_batch_ = false;      // gets since the last turn may wait for others
-    const Request* awaited_ = nullptr;
+    std::vector<int> fin_queues_;               // peers with messages in `fins`
+    bool open_batch_ = false;                   // gets since the last turn may wait for others
     std::optional<layout::Signature> leaving_;  // of the message that is being sent
-    unsigned turns_ = 0;
 };
 
 // The end of a message that the program wants to take back: the receiver's answer comes first.

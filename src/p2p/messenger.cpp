@@ -215,31 +215,6 @@ transfer::BounceBuffer Messenger::bounce_buffer(const Buffer& replaced) {
     return transfer::BounceBuffer(messages.device, like, bytes);
 }
 
-// Copies that somebody waits for, one after the other.
-constexpr Bytes kMostByFlag = 64 * kKiB;
-
-Task<Status> Messenger::copy(Executor& executor, void* destination, const void* source,
-                             Bytes bytes) {
-    Messages& messages = *messages_;
-    if (bytes == 0) co_return success();
-    if (messages.device.active()) {
-        auto to = messages.device.classify(destination, bytes);
-        if (!to.ok()) co_return to.status();
-        auto from = messages.device.classify(source, bytes);
-        if (!from.ok()) co_return from.status();
-        if (const int gpu = std::max(to->gpu, from->gpu); gpu >= 0) {
-            messages.context.arbiter.use(gpu);
-            Status status = co_await transfer::device_copy(
-                executor, messages.context, destination, source, bytes, gpu,
-                device::Engine::automatic,
-                bytes <= kMostByFlag ? device::Notice::flag : device::Notice::event);
-            co_return status;
-        }
-    }
-    std::copy_n(static_cast<const std::byte*>(source), bytes, static_cast<std::byte*>(destination));
-    co_return success();
-}
-
 Result<Request*> Messenger::create_request(RequestKind kind) {
     Request* request = messages_->requests.create();
     if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
@@ -287,7 +262,7 @@ int Messenger::progress() {
     return messages_->progress();
 }
 int Messenger::look_again() {
-    return messages_->look_again();
+    return messages_->context.look_again();
 }
 bool Messenger::idle() const {
     return messages_->idle();
@@ -306,12 +281,6 @@ Task<Status> Messenger::drain(Executor& executor) {
 
 Executor& Messenger::executor() {
     return messages_->executor;
-}
-transfer::Context& Messenger::context() {
-    return messages_->context;
-}
-device::Device& Messenger::device() {
-    return messages_->device;
 }
 
 void Messenger::write(const BothWays& of_communicators, Counters& counters) const {

@@ -103,11 +103,6 @@ class Messenger {
     // Memory to receive into, in one run, what shall replace that buffer, which is being sent.
     transfer::BounceBuffer bounce_buffer(const Buffer& replaced);
 
-    // --- for coroutines --------------------------------------------------------------------------
-    // Copies between any two places this process may touch through the device (host or device
-    // pointers), through Gantry's streams.
-    Task<Status> copy(Executor& executor, void* destination, const void* source, Bytes bytes);
-
     // --- requests --------------------------------------------------------------------------------
     // A request run by another layer (a collective): complete it with Request::complete.
     Result<Request*> create_request(RequestKind kind);
@@ -124,7 +119,7 @@ class Messenger {
 
     // --- progress --------------------------------------------------------------------------------
     int progress();
-    // For a blocking wait, after a turn that brought nothing (Messages::look_again).
+    // For a blocking wait, after a turn that brought nothing (Context::look_again).
     int look_again();
     bool idle() const;  // nothing queued, copied or awaited by this engine
     // Whether anything may happen without a call of the program: work under way, a posted receive.
@@ -139,9 +134,6 @@ class Messenger {
     // Peaks are of the time from now on.
     void begin_peaks_anew();
     Executor& executor();
-    device::Device& device();
-    // What moves the bytes, for operations that need no messages.
-    transfer::Context& context();
 
   private:
     // What a message is sent from, if its receiver is not lost.

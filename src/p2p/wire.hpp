@@ -25,7 +25,6 @@ enum Kind : transport::MessageKind {
     kCredit = 6,
     kFin = 7,
     kEagerCredit = 8,
-    kForget = 9,
     kPayload = 10,
     kFins = 11,
     kRtsFromTemplate = 12,
@@ -36,7 +35,6 @@ enum Kind : transport::MessageKind {
     kCancel = 17,
     kCancelled = 18,
     kSigned = 19,
-    kAnchor = 20,
 };
 
 // Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one

@@ -7,7 +7,7 @@
 // behind the operations, in their order.
 #include "base/relax.hpp"
 #include "coll/barrier.hpp"
-#include "coll/exchange.hpp"
+#include "base/first_failure.hpp"
 #include "coll/reduce_scatter.hpp"
 #include "rma/windows.hpp"
 
@@ -103,7 +103,7 @@ Task<Status> Window::fence(Executor& executor, int assertion) {
     if (epochs.started || epochs.posted)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_fence inside an epoch of MPI_Win_start or MPI_Win_post");
-    coll::FirstFailure failed;
+    FirstFailure failed;
     if ((assertion & MPI_MODE_NOPRECEDE) == 0) {
         Status quiet = co_await quiet_everywhere(executor);
         failed.note(std::move(quiet));
@@ -127,7 +127,7 @@ Task<Status> Window::post(Executor&, std::vector<int> origins, int assertion) {
     if (epochs.fence == Epochs::Fence::used)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_post inside an epoch of MPI_Win_fence");
     epochs.fence = Epochs::Fence::none;
-    coll::FirstFailure failed;
+    FirstFailure failed;
     if ((assertion & MPI_MODE_NOCHECK) == 0)
         for (int origin : origins)
             failed.note(tell(origin, wire::kPost));
@@ -146,7 +146,7 @@ Task<Status> Window::start(Executor& executor, std::vector<int> accessed, int as
     if (epochs.fence == Epochs::Fence::used)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_start inside an epoch of MPI_Win_fence");
     epochs.fence = Epochs::Fence::none;
-    coll::FirstFailure failed;
+    FirstFailure failed;
     for (int of_rank : accessed) {
         Target& of = target(of_rank);
         of.in_started = true;
@@ -171,7 +171,7 @@ Task<Status> Window::start(Executor& executor, std::vector<int> accessed, int as
 Task<Status> Window::complete(Executor& executor) {
     if (!epochs.started)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_complete without MPI_Win_start before it");
-    coll::FirstFailure failed;
+    FirstFailure failed;
     for (int of_rank : epochs.access) {
         Status quiet = co_await until_quiet(executor, of_rank);
         failed.note(std::move(quiet));

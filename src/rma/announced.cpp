@@ -11,7 +11,7 @@
 // A put has ended at its origin when its bytes have left, and at its target when 82 says so. Such
 // operations have no order among the others, so ends of epochs wait for 82.
 #include "base/log.hpp"
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 #include "p2p/wire.hpp"
 #include "rma/windows.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 // The whole of a region, as messages see buffers.
 Buffer buffer_of(const Region& region) {
     if (region.side.buffer.layout != nullptr) return region.side.buffer;
-    return coll::bytes_buffer(region.side.at(region.first), region.bytes);
+    return transfer::bytes_buffer(region.side.at(region.first), region.bytes);
 }
 
 }  // namespace

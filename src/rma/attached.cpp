@@ -5,7 +5,7 @@
 #include "rma/windows.hpp"
 
 #include "base/log.hpp"
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -29,7 +29,7 @@ Status Window::attach(void* base, Bytes bytes) {
             return failure(MPI_ERR_RMA_ATTACH,
                            "{} bytes at {} overlap {} bytes at {:#x}, which are attached already",
                            bytes, base, each.bytes, each.base);
-    Result<device::Location> location = windows.context.locate(coll::bytes_buffer(base, bytes));
+    Result<device::Location> location = windows.context.locate(transfer::bytes_buffer(base, bytes));
     if (!location.ok())
         return failure(MPI_ERR_RMA_ATTACH, "the memory to attach: {}", location.status().text());
     attached_.push_back({address, bytes, *location});

@@ -3,7 +3,7 @@
 // What is outstanding. An operation is quiet when it has ended here: its buffers are the program's
 // again and what it read is there. Of those by message the target may have some before it; it is asked
 // how many it has executed.
-#include "coll/exchange.hpp"
+#include "base/first_failure.hpp"
 #include "rma/windows.hpp"
 
 namespace gantry::rma {
@@ -71,7 +71,7 @@ Task<Status> Window::flush(Executor& executor, int of_rank) {
 }
 
 Task<Status> Window::complete_everywhere(Executor& executor) {
-    coll::FirstFailure failed;
+    FirstFailure failed;
     // All are asked before any is waited for.
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         const Target& of = target(of_rank);
@@ -105,7 +105,7 @@ Task<Status> Window::flush_local_all(Executor& executor) {
 }
 
 Task<Status> Window::quiet_everywhere(Executor& executor) {
-    coll::FirstFailure failed;
+    FirstFailure failed;
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         Status quiet = co_await until_quiet(executor, of_rank);
         failed.note(std::move(quiet));

@@ -3,7 +3,7 @@
 // Passive target: the lock words of control blocks (control.hpp). Ranks of the target's node take the
 // lock themselves; ranks elsewhere ask, and the target takes it for them. All of them in the order in
 // which they came (lock_queue.hpp).
-#include "coll/exchange.hpp"
+#include "base/first_failure.hpp"
 #include "rma/windows.hpp"
 
 #include <sched.h>
@@ -190,7 +190,7 @@ Task<Status> Window::lock_all(Executor& executor, Lock kind) {
     if (epochs.locks > 0 || epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_lock_all: this process holds a lock of this window already");
-    coll::FirstFailure failed;
+    FirstFailure failed;
     Scope locks(executor);
     for (int of_rank = 0; of_rank < size(); ++of_rank)
         locks.spawn(acquire(executor, of_rank, kind));
@@ -207,7 +207,7 @@ Task<Status> Window::unlock_all(Executor& executor) {
     if (!epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_unlock_all without MPI_Win_lock_all before it");
-    coll::FirstFailure failed;
+    FirstFailure failed;
     Status ended = co_await complete_everywhere(executor);
     failed.note(std::move(ended));
     for (int of_rank = 0; of_rank < size(); ++of_rank)

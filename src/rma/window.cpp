@@ -6,7 +6,8 @@
 
 #include "base/process_memory.hpp"
 #include "coll/barrier.hpp"
-#include "coll/exchange.hpp"
+#include "base/first_failure.hpp"
+#include "transfer/buffer.hpp"
 #include "coll/gather.hpp"
 #include "rma/windows.hpp"
 
@@ -46,7 +47,7 @@ struct Ready {
 template <class T>
 Task<Status> gather_all(Executor& executor, coll::Team team, T mine, std::vector<T>* all) {
     all->resize(static_cast<std::size_t>(team.size()));
-    const p2p::Buffer send = coll::bytes_buffer(&mine, sizeof mine);
+    const p2p::Buffer send = transfer::bytes_buffer(&mine, sizeof mine);
     coll::Blocks blocks;
     blocks.address = all->data();
     blocks.count = sizeof mine;
@@ -84,7 +85,7 @@ Window::~Window() {
 
 coll::Team Window::team() {
     const int tag = static_cast<int>(sequence_++ & 0x3fff'ffff);
-    return {&windows.messenger, &group, tag};
+    return {&windows.messenger, &windows.context, &group, tag};
 }
 
 Task<Status> Window::open(Executor& executor, Wanted wanted) {
@@ -99,7 +100,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     device::Location location;
     if (flavor == Flavor::create) {
         facts.base = reinterpret_cast<std::uintptr_t>(wanted.base);
-        const transfer::Buffer all = coll::bytes_buffer(wanted.base, wanted.bytes);
+        const transfer::Buffer all = transfer::bytes_buffer(wanted.base, wanted.bytes);
         Result<device::Location> found = windows.context.locate(all);
         if (wanted.base == nullptr && wanted.bytes > 0)
             usable = failure(MPI_ERR_BASE, "the base of a window of {} bytes is a null pointer",
@@ -257,7 +258,7 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
 }
 
 Task<Status> Window::close(Executor& executor) {
-    coll::FirstFailure failed;
+    FirstFailure failed;
     Status flushed = co_await complete_everywhere(executor);
     failed.note(std::move(flushed));
     Status joined = co_await operations_.join(executor);

@@ -27,6 +27,9 @@ struct Buffer {
     }
 };
 
+// Plain bytes.
+Buffer bytes_buffer(const void* address, Bytes bytes);
+
 // Data bytes [first, first + bytes) of a buffer.
 struct Piece {
     Buffer buffer;

@@ -9,6 +9,16 @@
 #include <utility>
 
 namespace gantry::transfer {
+namespace {
+
+// Looks at copies in flight in one turn, where a turn asks a network: that costs five times as much
+// as to hear that a copy is not done (docs/design/network-small.md).
+constexpr int kLooksBesideNetwork = 4;
+// Looks at the only network before anything else is asked again: each is a system call over TCP,
+// and what lies between two of them is added to the latency of what arrives.
+constexpr int kMoreLooks = 3;
+
+}  // namespace
 
 Context::Context(Executor& its_executor, device::Device& its_device,
                  std::vector<transport::Transport*> its_transports, int rank, int world_size,
@@ -31,7 +41,24 @@ Context::Context(Executor& its_executor, device::Device& its_device,
       anchors(device, tuning.ipc && tuning.mechanisms.anchors),
       host_reads(tuning.mechanisms.cma, its_executor.clock()),
       arbiter(executor, device, transports, rank, {config.gpu_turns, config.gpu_trust}),
-      operations(executor) {}
+      operations(executor) {
+    messages.handle<&Context::on_anchor>(wire::kAnchor, *this);
+    learn_network();
+}
+
+void Context::learn_network() {
+    bool only = true;
+    for (int rank = 0; rank < endpoints.size(); ++rank) {
+        transport::Transport* const way = endpoints.transport_to(rank);
+        const bool over_network =
+            way != nullptr && !way->facts(rank).self && !way->facts(rank).shared_memory;
+        if (over_network) looks_at_copies_ = kLooksBesideNetwork;
+        if (rank == world_rank) continue;
+        only = only && over_network && (only_network_ == nullptr || only_network_ == way);
+        if (over_network) only_network_ = way;
+    }
+    if (!only) only_network_ = nullptr;
+}
 
 Result<device::Location> Context::locate(const Buffer& buffer) {
     if (buffer.bytes() == 0 || !config.cuda) return device::Location{};
@@ -92,7 +119,7 @@ void Context::pin_board() {
     if (!pinned.ok()) log::warn("cells of the board are pageable: {}", pinned.text());
 }
 
-void Context::tell_of_freed_memory(transport::MessageKind kind) {
+void Context::tell_of_freed_memory() {
     for (const ExportTable::Row& freed : exports.take_freed(executor.now())) {
         const std::uint64_t buffer_id = freed.handle.buffer_id;
         wire::Forget forget{buffer_id, {}};
@@ -101,23 +128,70 @@ void Context::tell_of_freed_memory(transport::MessageKind kind) {
             Endpoint& told = endpoints.to(rank);
             if (!told.lost.ok()) continue;
             told.memory.freed(buffer_id);
-            Status sent = send(told, kind, forget);
+            Status sent = send(told, wire::kForget, forget);
             if (!sent.ok())
                 log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());
         }
     }
 }
 
-void Context::keep_anchors(transport::MessageKind kind) {
+void Context::on_anchor(int from, transport::ConstSpan anchor, transport::ConstSpan) {
+    anchors.hear(from, wire::read<wire::Handle>(anchor));
+}
+
+// Tells peers of our anchors, and opens one of theirs at most.
+void Context::keep_anchors() {
     while (const auto next = anchors.next_to_tell()) {
         Endpoint& told = endpoints.to(next->peer);
         if (!told.lost.ok()) continue;
-        Status sent = send(told, kind, next->handle);
+        Status sent = send(told, wire::kAnchor, next->handle);
         if (!sent.ok()) log::info("rank {} was told of no anchor: {}", next->peer, sent.text());
         told.memory.prices_changed();
     }
     if (device.pending()) return;
     if (const int peer = anchors.open_one(); peer >= 0) endpoints.to(peer).memory.prices_changed();
+}
+
+// Who waited for a copy goes on before the next copy and the network are asked about: it may have
+// something to send.
+int Context::look_at_copies() {
+    arbiter.before_look();
+    int events = 0, ended = 0;
+    for (int look = 0; ended == 0 && look < looks_at_copies_ && device.pending(); ++look)
+        ended = device.progress();
+    do {
+        events += ended;
+        if (executor.has_ready()) events += executor.run_ready();
+        if (awaited_ != nullptr && *awaited_) return events;
+        ended = ended > 0 && device.pending() ? device.progress() : 0;
+    } while (ended > 0);
+    return events;
+}
+
+int Context::resume() {
+    int events = board.idle() ? 0 : board.progress();
+    // Behind the transports: what came from a peer may go to a copy engine meanwhile.
+    events += host_copies.progress();
+    if (executor.has_ready()) events += executor.run_ready();
+    return events;
+}
+
+int Context::look_again() {
+    int events = 0;
+    if (only_network_ == nullptr || device.pending()) return 0;
+    for (int look = 0; events == 0 && look < kMoreLooks; ++look)
+        events = only_network_->progress();
+    if (executor.has_ready()) events += executor.run_ready();
+    return events;
+}
+
+bool Context::idle() const {
+    return operations.running() == 0 && !executor.has_ready() && !device.pending() &&
+           flags.awaited.empty() && board.idle();
+}
+
+bool Context::busy() const {
+    return std::ranges::any_of(transports, [](const auto* each) { return each->busy(); });
 }
 
 }  // namespace gantry::transfer

@@ -93,14 +93,50 @@ class Context {
     std::span<Flag> own_flags(Endpoint& to);
     // This rank's page of the board becomes page-locked, where the driver agrees: devices copy into cells.
     void pin_board();
-    // The program freed allocations that peers may have mapped: tells them. Looks now and then.
-    void tell_of_freed_memory(transport::MessageKind kind);
-    // Tells peers of our anchors, and opens one of theirs at most.
-    void keep_anchors(transport::MessageKind kind);
+
+    // --- progress: parts of one turn of the engine, in this order; p2p/progress.cpp has what is between ---
+    // Copies that have ended, and then who waited for them.
+    int look_at_copies();
+    // Of allocations that the program freed and peers may have mapped, and of anchors.
+    void tell_peers() {
+        // Reading the clock costs as much as a look at a ring, and exported memory is looked at rarely.
+        if (!exports.empty() && ++turns_ % 8 == 0) tell_of_freed_memory();
+        if (anchors.has_work()) keep_anchors();
+    }
+    // What transports bring.
+    int deliver() {
+        int events = 0;
+        for (transport::Transport* transport : transports)
+            events += transport->progress();
+        return events;
+    }
+    // Steps on the board, copies of the processor, and whoever waits and may go on.
+    int resume();
+    // For somebody who waits, after a turn that brought nothing: only the network again, a few
+    // times, where all messages come by it and no device is at work.
+    int look_again();
+    // The program is in a call that returns as soon as this is true; null: it is not.
+    void await(const bool* done) { awaited_ = done; }
+    // Once.
+    bool awaited_ended() {
+        if (awaited_ == nullptr || !*awaited_) return false;
+        awaited_ = nullptr;
+        return true;
+    }
+    bool idle() const;  // nothing is copied or awaited here
+    bool busy() const;  // transports have something under way
 
   private:
     void learn_gpus();
+    void learn_network();
+    void tell_of_freed_memory();
+    void keep_anchors();
+    void on_anchor(int from, transport::ConstSpan anchor, transport::ConstSpan);
     bool board_pinned_ = false;
+    unsigned turns_ = 0;
+    const bool* awaited_ = nullptr;
+    int looks_at_copies_ = 1;                       // at most, in one turn
+    transport::Transport* only_network_ = nullptr;  // where every other rank is reached by it
 };
 
 inline plan::End end_of(const device::Location& location, const Buffer& buffer) {

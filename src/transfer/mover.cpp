@@ -4,6 +4,7 @@
 #include "base/streaming_copy.hpp"
 #include "plan/p2p_model.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -19,6 +20,11 @@ void move(std::byte* to, const std::byte* from, Bytes bytes, Stores stores) {
 }
 
 }  // namespace
+
+Buffer bytes_buffer(const void* address, Bytes bytes) {
+    static const layout::Layout layout = layout::contiguous_layout(1);  // for everybody, immutable
+    return {const_cast<void*>(address), bytes, &layout};
+}
 
 transport::Extent extent_of(const device::Location& location, void* address, Bytes bytes) {
     transport::Extent extent{.address = address, .bytes = bytes};
@@ -65,6 +71,29 @@ Task<Status> device_copy(Executor& executor, Context& context, void* destination
     copy.engine = engine;
     copy.notice = notice;
     return device_copy(executor, context, copy);
+}
+
+// Copies that somebody waits for, one after the other.
+constexpr Bytes kMostByFlag = 64 * kKiB;
+
+Task<Status> copy(Executor& executor, Context& context, void* destination, const void* source,
+                  Bytes bytes) {
+    if (bytes == 0) co_return success();
+    if (context.device.active()) {
+        auto to = context.device.classify(destination, bytes);
+        if (!to.ok()) co_return to.status();
+        auto from = context.device.classify(source, bytes);
+        if (!from.ok()) co_return from.status();
+        if (const int gpu = std::max(to->gpu, from->gpu); gpu >= 0) {
+            context.arbiter.use(gpu);
+            Status status = co_await device_copy(
+                executor, context, destination, source, bytes, gpu, device::Engine::automatic,
+                bytes <= kMostByFlag ? device::Notice::flag : device::Notice::event);
+            co_return status;
+        }
+    }
+    std::copy_n(static_cast<const std::byte*>(source), bytes, static_cast<std::byte*>(destination));
+    co_return success();
 }
 
 Task<Status> copy_inside(Executor& executor, Context& context, void* destination,

@@ -29,6 +29,9 @@ Task<Status> device_copy(Executor& executor, Context& context, device::Copy copy
 Task<Status> device_copy(Executor& executor, Context& context, void* destination,
                          const void* source, Bytes bytes, int gpu, device::Engine engine,
                          device::Notice notice = device::Notice::event);
+// Between any two places this process may touch, of the host or of devices, through Gantry's streams.
+Task<Status> copy(Executor& executor, Context& context, void* destination, const void* source,
+                  Bytes bytes);
 // How the plan wants the end of a copy to be seen, and what makes an ipc plan's copy.
 inline device::Notice notice_of(const plan::Plan& plan) {
     return plan.completion == plan::Completion::flag ? device::Notice::flag : device::Notice::event;

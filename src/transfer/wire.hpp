@@ -15,6 +15,10 @@
 
 namespace gantry::transfer::wire {
 
+// Kinds of this layer's own messages; those of p2p/wire.hpp have the other numbers.
+inline constexpr transport::MessageKind kForget = 9;
+inline constexpr transport::MessageKind kAnchor = 20;  // a Handle
+
 // plan::Plan without its clause: offer in the RTS, verdict in the CTS.
 struct Plan {
     plan::Protocol protocol;

@@ -8,7 +8,7 @@
 // or computes, what it waits for first) from another one.
 #include "all.hpp"
 #include "base/scope.hpp"
-#include "coll/exchange.hpp"
+#include "base/first_failure.hpp"
 #include "sanitized.hpp"
 #include "world/harness/collectives.hpp"
 
@@ -142,7 +142,7 @@ std::unique_ptr<Pending> begin(Player& player, Operation& operation, const coll:
 // In an order of the rank's own; some of them, or all.
 Task<Status> finish_some(Player& player, std::vector<std::unique_ptr<Pending>>& list, bool all) {
     std::ranges::shuffle(list, player.dice);
-    coll::FirstFailure failed;
+    FirstFailure failed;
     for (std::unique_ptr<Pending>& each : list) {
         if (!all && one_of(player.dice, 2)) continue;
         Status status = co_await finish(player.rank.executor, *each);
@@ -183,7 +183,7 @@ Task<Status> call_one(Player& player, const Call& call) {
 }
 
 Task<Status> play_all(Player& player) {
-    coll::FirstFailure failed;
+    FirstFailure failed;
     for (const Call& call : player.script.persistent)
         if (Communicator* const communicator = player.communicator_of(call))
             player.persistent.push_back({&make(player, call), communicator->background()});

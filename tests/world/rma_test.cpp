@@ -6,7 +6,7 @@
 // changed by sums of any ranks, or only read. Behind each phase every rank compares its memory, and
 // everything that it has read, with the model.
 #include "coll/bcast.hpp"
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 #include "world/harness/window_parts.hpp"
 
 #include <algorithm>
@@ -325,8 +325,8 @@ Task<Status> random_program(Rank& rank, const Plan& plan) {
     std::vector<std::uint64_t> bases(static_cast<std::size_t>(plan.ranks));
     for (int each = 0; each < plan.ranks; ++each) {
         std::uint64_t told = reinterpret_cast<std::uintptr_t>(base);
-        const p2p::Buffer number = coll::bytes_buffer(&told, sizeof told);
-        const coll::Team team{&rank.messenger, &rank.all, 5000 + each};
+        const p2p::Buffer number = transfer::bytes_buffer(&told, sizeof told);
+        const coll::Team team{&rank.messenger, &rank.transfer, &rank.all, 5000 + each};
         status = co_await coll::bcast(rank.executor, team, number, each);
         GANTRY_CO_TRY(status);
         bases[static_cast<std::size_t>(each)] = told;

@@ -3,6 +3,7 @@
 // Two ranks on one GPU of an H200: small and large messages in both directions settle on copies by
 // the rank that used the GPU last, and go back to host memory when the other rank computes.
 #include "world/harness/programs.hpp"
+#include "transfer/mover.hpp"
 
 namespace gantry::world {
 namespace {
@@ -186,8 +187,8 @@ Task<Status> copies_in(Rank& rank) {
     Bytebuffer from(rank, Place::host, 1001), to(rank, Place::device, 1001);
     for (int round = 0; round < 20; ++round) {
         from.fill(static_cast<std::uint64_t>(round));
-        Status copied =
-            co_await rank.messenger.copy(rank.executor, to.address(), from.address(), from.bytes());
+        Status copied = co_await transfer::copy(rank.executor, rank.transfer, to.address(),
+                                                from.address(), from.bytes());
         GANTRY_CO_TRY(copied);
         WORLD_CHECK(to.holds(static_cast<std::uint64_t>(round), to.bytes()));
         if (rank.number == 0) {

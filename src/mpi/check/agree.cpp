@@ -13,7 +13,7 @@
 // A rank whose messages fail in one step takes part in the next ones and in the operation all the
 // same, and says so, as algorithms do (coll/exchange.hpp): nobody waits for it.
 #include "coll/bcast.hpp"
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 #include "coll/gather.hpp"
 #include "coll/inter.hpp"
 #include "mpi/check/agreement.hpp"
@@ -29,7 +29,7 @@ namespace {
 // One for each rank or edge.
 template <class T>
 coll::Blocks blocks_of(const std::vector<T>& each) {
-    const p2p::Buffer one = coll::bytes_buffer(each.data(), sizeof(T));
+    const p2p::Buffer one = transfer::bytes_buffer(each.data(), sizeof(T));
     coll::Blocks blocks;
     blocks.address = one.address;
     blocks.count = one.count;
@@ -89,7 +89,7 @@ Task<Result<Difference>> find_in_shares(Executor& executor, coll::Team team,
                                         std::shared_ptr<const Terms> mine) {
     std::vector<Part> named = mine->incoming;
     const coll::Team group = team.border > 0 ? coll::Sides(team).mine : team;
-    const p2p::Buffer list = coll::bytes_buffer(named.data(), named.size() * sizeof(Part));
+    const p2p::Buffer list = transfer::bytes_buffer(named.data(), named.size() * sizeof(Part));
     Status told = co_await coll::bcast(executor, group, list, 0);
     if (!told.ok()) co_return told;
     for (std::size_t i = 0; i < named.size(); ++i) {
@@ -118,14 +118,14 @@ Task<Verdict> judge(Executor& executor, coll::Team team, Result<Difference> foun
     Difference told = found.ok() ? found.value() : Difference{};
     const Difference::About mine = told.about;
     std::vector<Difference::About> all(static_cast<std::size_t>(team.size()));
-    const p2p::Buffer one = coll::bytes_buffer(&mine, sizeof mine);
+    const p2p::Buffer one = transfer::bytes_buffer(&mine, sizeof mine);
     Verdict verdict;
     verdict.failure = co_await coll::allgather(executor, team, one, blocks_of(all), false);
     if (!verdict.failure.ok()) co_return verdict;
     const auto first = std::ranges::find_if(
         all, [](Difference::About about) { return about != Difference::About::nothing; });
     if (first == all.end()) co_return verdict;
-    const p2p::Buffer difference = coll::bytes_buffer(&told, sizeof told);
+    const p2p::Buffer difference = transfer::bytes_buffer(&told, sizeof told);
     verdict.difference =
         co_await coll::bcast(executor, team, difference, static_cast<int>(first - all.begin()));
     if (verdict.difference.ok()) verdict.difference = told.told(Groups(team));
@@ -137,7 +137,7 @@ Task<Verdict> compare(Executor& executor, coll::Team team, std::shared_ptr<const
     const Groups groups(team);
     const bool lists = mine->rule != Rule::alike;
     std::vector<Said> all(static_cast<std::size_t>(team.size()));
-    const p2p::Buffer own = coll::bytes_buffer(&mine->said, sizeof mine->said);
+    const p2p::Buffer own = transfer::bytes_buffer(&mine->said, sizeof mine->said);
     Verdict verdict;
     verdict.failure = co_await coll::allgather(executor, team, own, blocks_of(all), false);
     const bool knows = verdict.failure.ok();

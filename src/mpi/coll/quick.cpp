@@ -30,7 +30,14 @@ void pause() {
 
 // Its ranks, for who sends no messages: the operation takes no tag, which all ranks count alike.
 coll::Team without_tag(Comm& comm) {
-    return {&comm.engine->messenger(), &comm.collective, 0, 0, -1, 0, &comm.planner};
+    return {&comm.engine->messenger(),
+            &comm.engine->transfer(),
+            &comm.collective,
+            0,
+            0,
+            -1,
+            0,
+            &comm.planner};
 }
 
 // The first calls of a communicator, until all its ranks open a lane, or have none.
@@ -76,7 +83,7 @@ class Running {
     }
 
   private:
-    transfer::Context& context() { return engine_.messenger().context(); }
+    transfer::Context& context() { return engine_.transfer(); }
     coll::Team team() const { return without_tag(comm_); }
 
     // Host memory takes the place of what is in device memory, unless all go another way.

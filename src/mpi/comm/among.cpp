@@ -12,7 +12,7 @@ namespace {
 // Keeps the group alive that the team refers to.
 Task<Status> agree(Executor& executor, Comm* old, std::shared_ptr<p2p::Group> group, int tag,
                    std::shared_ptr<const Topology> topology, MPI_Comm* newcomm) {
-    const coll::Team team{&old->engine->messenger(), group.get(), tag};
+    const coll::Team team{&old->engine->messenger(), &old->engine->transfer(), group.get(), tag};
     Members members{group->peers, group->rank};
     Status made =
         co_await make_member(executor, old, team, std::move(members), std::move(topology), newcomm);

@@ -88,12 +88,12 @@ void release(Comm* comm) {
 // some ranks (comm_create.cpp).
 coll::Team Comm::team() {
     const int tag = static_cast<int>(blocking_sequence++ & 0x1fff'ffff);
-    return {&engine->messenger(), &collective, tag, 0, -1, border, &planner};
+    return {&engine->messenger(), &engine->transfer(), &collective, tag, 0, -1, border, &planner};
 }
 
 coll::Team Comm::background_team() {
     const int tag = static_cast<int>((background_sequence++ & 0x1fff'ffff) | 0x2000'0000);
-    return {&engine->messenger(), &collective, tag, 0, -1, border, &planner};
+    return {&engine->messenger(), &engine->transfer(), &collective, tag, 0, -1, border, &planner};
 }
 
 Status Comm::open_partitioned() {

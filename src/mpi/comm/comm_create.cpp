@@ -4,7 +4,7 @@
 // communicator's collective context; the new handle is written when it ends. Attribute callbacks
 // run before, outside progress().
 #include "coll/gather.hpp"
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/coll/collective_call.hpp"
 #include "mpi/comm/among.hpp"
@@ -121,7 +121,7 @@ Status make_part(Comm& old, coll::Team team, const std::vector<Share>& all, MPI_
 
 Task<Status> split(Executor& executor, Comm* old, coll::Team team, Share mine, MPI_Comm* newcomm) {
     std::vector<Share> all(static_cast<std::size_t>(team.size()));
-    const p2p::Buffer send = coll::bytes_buffer(&mine, sizeof mine);
+    const p2p::Buffer send = transfer::bytes_buffer(&mine, sizeof mine);
     coll::Blocks blocks;
     blocks.address = all.data();
     blocks.count = sizeof mine;

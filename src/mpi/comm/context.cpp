@@ -5,7 +5,7 @@
 #include "mpi/comm/context.hpp"
 
 #include "coll/bcast.hpp"
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 #include "mpi/engine/engine.hpp"
 
 #include <functional>
@@ -30,12 +30,12 @@ Task<Status> share_context(Executor& executor, Engine& engine, coll::Team team,
         Result<std::uint32_t> taken = engine.new_context();
         // 0 is nobody's id: the others learn that there is none.
         *context = taken.ok() ? *taken : 0;
-        const p2p::Buffer told = coll::bytes_buffer(context, sizeof *context);
+        const p2p::Buffer told = transfer::bytes_buffer(context, sizeof *context);
         Status sent = co_await coll::bcast(executor, team, told, 0);
         GANTRY_CO_TRY(taken.status());
         co_return sent;
     }
-    const p2p::Buffer heard = coll::bytes_buffer(context, sizeof *context);
+    const p2p::Buffer heard = transfer::bytes_buffer(context, sizeof *context);
     Status received = co_await coll::bcast(executor, team, heard, 0);
     GANTRY_CO_TRY(received);
     if (*context == 0)

@@ -66,15 +66,16 @@ Task<Status> meet_leader(Executor& executor, Engine& engine, Bridge bridge,
     Result<std::uint32_t> taken = engine.new_context();
     const Introduction me{static_cast<std::int32_t>(mine.size()), taken.ok() ? *taken : 0};
     Introduction other;
-    const coll::Team leaders{&engine.messenger(), bridge.group.get(), bridge.tag};
-    const p2p::Buffer told = coll::bytes_buffer(&me, sizeof me),
-                      heard = coll::bytes_buffer(&other, sizeof other);
+    const coll::Team leaders{&engine.messenger(), &engine.transfer(), bridge.group.get(),
+                             bridge.tag};
+    const p2p::Buffer told = transfer::bytes_buffer(&me, sizeof me),
+                      heard = transfer::bytes_buffer(&other, sizeof other);
     Status met = co_await coll::exchange(executor, leaders, told, 1, heard, 1);
     GANTRY_CO_TRY(met);
     theirs->resize(static_cast<std::size_t>(other.members));
-    const p2p::Buffer mine_told = coll::bytes_buffer(mine.data(), mine.size() * sizeof(int)),
+    const p2p::Buffer mine_told = transfer::bytes_buffer(mine.data(), mine.size() * sizeof(int)),
                       theirs_heard =
-                          coll::bytes_buffer(theirs->data(), theirs->size() * sizeof(int));
+                          transfer::bytes_buffer(theirs->data(), theirs->size() * sizeof(int));
     met = co_await coll::exchange(executor, leaders, mine_told, 1, theirs_heard, 1);
     GANTRY_CO_TRY(met);
     if (me.context == 0 || other.context == 0)
@@ -98,7 +99,7 @@ Task<Status> make_of_groups(Executor& executor, Making making, Bridge bridge, St
             co_await meet_leader(executor, *making.engine, bridge, making.mine, &theirs, &context);
     Introduction other{static_cast<std::int32_t>(met.ok() ? theirs.size() : 0),
                        met.ok() ? context : 0};
-    const p2p::Buffer head = coll::bytes_buffer(&other, sizeof other);
+    const p2p::Buffer head = transfer::bytes_buffer(&other, sizeof other);
     Status told = co_await coll::bcast(executor, making.local, head, making.leader);
     GANTRY_CO_TRY(met);
     GANTRY_CO_TRY(told);
@@ -108,7 +109,7 @@ Task<Status> make_of_groups(Executor& executor, Making making, Bridge bridge, St
                           "leader; what it reports says why",
                           making.leader);
     theirs.resize(static_cast<std::size_t>(other.members));
-    const p2p::Buffer list = coll::bytes_buffer(theirs.data(), theirs.size() * sizeof(int));
+    const p2p::Buffer list = transfer::bytes_buffer(theirs.data(), theirs.size() * sizeof(int));
     told = co_await coll::bcast(executor, making.local, list, making.leader);
     GANTRY_CO_TRY(told);
     Comm* made = make_intercomm(*making.engine, other.context, std::move(making.mine),
@@ -194,7 +195,8 @@ Pending intercomm_create_from_groups(Group& local_group, int local_leader, Group
     making.engine = &engine;
     constexpr std::uint32_t context = kEngineContext | p2p::kCollectiveContext;
     making.local_group = agreement_group(context, local_group.peers, local_group.rank);
-    making.local = {&engine.messenger(), making.local_group.get(), agreement_tag(stringtag)};
+    making.local = {&engine.messenger(), &engine.transfer(), making.local_group.get(),
+                    agreement_tag(stringtag)};
     making.leader = local_leader;
     making.mine = local_group.peers;
     making.errhandler = &errhandler;

@@ -28,20 +28,20 @@ Task<Status> merge(Executor& executor, Comm* inter, coll::Team everybody, bool h
     Status context_taken;
     if (everybody.rank() == border) {
         const std::int32_t mine = high ? 1 : 0;
-        const p2p::Buffer told = coll::bytes_buffer(&mine, sizeof mine);
+        const p2p::Buffer told = transfer::bytes_buffer(&mine, sizeof mine);
         Status sent = co_await coll::send(executor, everybody, told, 0);
         GANTRY_CO_TRY(sent);
     }
     if (everybody.rank() == 0) {
         std::int32_t theirs = 0;
-        const p2p::Buffer heard = coll::bytes_buffer(&theirs, sizeof theirs);
+        const p2p::Buffer heard = transfer::bytes_buffer(&theirs, sizeof theirs);
         Status received = co_await coll::receive(executor, everybody, heard, border);
         GANTRY_CO_TRY(received);
         Result<std::uint32_t> taken = inter->engine->new_context();
         context_taken = taken.status();
         merged = {taken.ok() ? *taken : 0, high && theirs == 0 ? 1 : 0};
     }
-    const p2p::Buffer verdict = coll::bytes_buffer(&merged, sizeof merged);
+    const p2p::Buffer verdict = transfer::bytes_buffer(&merged, sizeof merged);
     Status told = co_await coll::bcast(executor, everybody, verdict, 0);
     GANTRY_CO_TRY(context_taken);
     GANTRY_CO_TRY(told);

@@ -162,7 +162,7 @@ Task<Status> pack_through_host(Executor& executor, coll::Team team, p2p::Buffer 
     GANTRY_CO_TRY(status);
     status = convert(image.buffer(), *datatype, external.get(), true);
     GANTRY_CO_TRY(status);
-    const p2p::Buffer source = coll::bytes_buffer(external.get(), sink.bytes());
+    const p2p::Buffer source = transfer::bytes_buffer(external.get(), sink.bytes());
     status = co_await coll::copy_local(executor, team, source, sink);
     if (status.ok()) *position += static_cast<MPI_Count>(sink.bytes());
     co_return status;
@@ -174,7 +174,7 @@ Task<Status> unpack_through_host(Executor& executor, coll::Team team, p2p::Buffe
     coll::HostImage image;
     Status status = image.allocate(team, data.count, *data.layout);
     GANTRY_CO_TRY(status);
-    const p2p::Buffer sink = coll::bytes_buffer(external.get(), source.bytes());
+    const p2p::Buffer sink = transfer::bytes_buffer(external.get(), source.bytes());
     status = co_await coll::copy_local(executor, team, source, sink);
     GANTRY_CO_TRY(status);
     status = convert(image.buffer(), *datatype, external.get(), false);
@@ -225,7 +225,7 @@ Pending pack_external(const char* datarep, const void* inbuf, MPI_Count incount,
     Result<Memory> external = memory_for(bytes);
     GANTRY_TRY(external.status());
     return Pending(engine(), pack_through_host(engine().executor(), engine().alone(), data,
-                                               &datatype, coll::bytes_buffer(packed, bytes),
+                                               &datatype, transfer::bytes_buffer(packed, bytes),
                                                std::move(*external), position));
 }
 
@@ -244,7 +244,7 @@ Pending unpack_external(const char* datarep, const void* inbuf, MPI_Count insize
     Result<Memory> external = memory_for(bytes);
     GANTRY_TRY(external.status());
     return Pending(engine(), unpack_through_host(engine().executor(), engine().alone(),
-                                                 coll::bytes_buffer(packed, bytes),
+                                                 transfer::bytes_buffer(packed, bytes),
                                                  std::move(*external), data, &datatype, position));
 }
 

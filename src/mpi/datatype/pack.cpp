@@ -42,7 +42,7 @@ Pending pack(const void* inbuf, MPI_Count incount, Datatype& datatype, void* out
         *position += static_cast<MPI_Count>(source.bytes());
         return success();
     }
-    const p2p::Buffer sink = coll::bytes_buffer(packed, source.bytes());
+    const p2p::Buffer sink = transfer::bytes_buffer(packed, source.bytes());
     return Pending(engine,
                    copy_and_move_on(engine.executor(), engine.alone(), source, sink, position));
 }
@@ -58,7 +58,7 @@ Pending unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* o
         *position += static_cast<MPI_Count>(sink.bytes());
         return success();
     }
-    const p2p::Buffer source = coll::bytes_buffer(packed, sink.bytes());
+    const p2p::Buffer source = transfer::bytes_buffer(packed, sink.bytes());
     return Pending(engine,
                    copy_and_move_on(engine.executor(), engine.alone(), source, sink, position));
 }

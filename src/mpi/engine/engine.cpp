@@ -91,7 +91,7 @@ Engine::~Engine() = default;
 
 coll::Team Engine::alone() {
     const int tag = static_cast<int>(copies_++ & 0x3fff'ffff);
-    return {messenger_.get(), &alone_, tag, 0, -1, 0, &planner_};
+    return {messenger_.get(), transfer_.get(), &alone_, tag, 0, -1, 0, &planner_};
 }
 
 Task<Status> Engine::start(Executor& executor) {
@@ -141,7 +141,8 @@ Task<Status> Engine::stop(Executor& executor) {
     Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
     // Behind this barrier nobody waits for a message of ours any more.
-    const coll::Team everybody{messenger_.get(), &everybody_, 0, 0, -1, 0, &planner_};
+    const coll::Team everybody{messenger_.get(), transfer_.get(), &everybody_, 0, 0, -1, 0,
+                               &planner_};
     Status met = co_await coll::barrier(executor, everybody);
     GANTRY_CO_TRY(met);
     if (rank() == 0) transfer_->arbiter.say_what_stood_idle();

@@ -5,7 +5,7 @@
 #include "mpi/io/conversion.hpp"
 
 #include "base/program_call.hpp"
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 #include "coll/host_image.hpp"
 #include "mpi/datatype/datatype.hpp"
 #include "mpi/datatype/external.hpp"
@@ -103,7 +103,7 @@ Task<Status> transfer_converted(Executor& executor, File* fh, io::Access access,
                               datatype->handle, external.get(),   MPI_SUCCESS};
         io::Access of_bytes = access;
         of_bytes.first = access.first + done * in_file;
-        of_bytes.buffer = coll::bytes_buffer(external.get(), elements * in_file);
+        of_bytes.buffer = transfer::bytes_buffer(external.get(), elements * in_file);
         Bytes bytes = 0;
         if (!reads) {
             if (!in_place) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/partitioned/receive.hpp"
 
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 
 #include <algorithm>
 #include <new>
@@ -12,16 +12,16 @@ Status PartitionedReceive::open(std::shared_ptr<PartitionedSide> self) {
     self_ = self;
     if (!has_peer()) return success();
     watch(hears_,
-          messenger().ireceive(*place_.greetings, coll::bytes_buffer(&greeting_, sizeof greeting_),
-                               peer_, tag_));
+          messenger().ireceive(*place_.greetings,
+                               transfer::bytes_buffer(&greeting_, sizeof greeting_), peer_, tag_));
     return success();
 }
 
 void PartitionedReceive::answer(Answer::Fits fits) {
     answer_.fits = fits;
-    watch(answers_,
-          messenger().isend(*place_.partitions, coll::bytes_buffer(&answer_, sizeof answer_), peer_,
-                            static_cast<int>(greeting_.answer_tag), p2p::SendMode::standard));
+    watch(answers_, messenger().isend(
+                        *place_.partitions, transfer::bytes_buffer(&answer_, sizeof answer_), peer_,
+                        static_cast<int>(greeting_.answer_tag), p2p::SendMode::standard));
 }
 
 void PartitionedReceive::on_greeting(const Status& status) {

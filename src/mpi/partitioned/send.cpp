@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/partitioned/send.hpp"
 
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 
 #include <algorithm>
 #include <new>
@@ -26,10 +26,10 @@ Status PartitionedSend::open(std::shared_ptr<PartitionedSide> self) {
     if (place_.signatures != nullptr)
         greeting_.signature = place_.signatures->of(buffer_.whole()).value_or(layout::Signature{});
     watch(hears_,
-          messenger().ireceive(*place_.partitions, coll::bytes_buffer(&answer_, sizeof answer_),
+          messenger().ireceive(*place_.partitions, transfer::bytes_buffer(&answer_, sizeof answer_),
                                peer_, static_cast<int>(greeting_.answer_tag)));
     watch(greets_,
-          messenger().isend(*place_.greetings, coll::bytes_buffer(&greeting_, sizeof greeting_),
+          messenger().isend(*place_.greetings, transfer::bytes_buffer(&greeting_, sizeof greeting_),
                             peer_, tag_, p2p::SendMode::standard));
     return success();
 }
@@ -107,7 +107,7 @@ void PartitionedSend::send_unit(std::uint32_t unit) {
 void PartitionedSend::split(std::uint32_t group) {
     groups_[group].is_split = true;
     watch_part(of_group(group),
-               messenger().isend(*place_.partitions, coll::bytes_buffer(nullptr, 0), peer_,
+               messenger().isend(*place_.partitions, transfer::bytes_buffer(nullptr, 0), peer_,
                                  tag_of_group(group), p2p::SendMode::standard));
     for (std::uint32_t unit = layout_.first_unit(group); unit < layout_.end_unit(group); ++unit)
         if (waits_for_[unit] == 0) send_unit(unit);

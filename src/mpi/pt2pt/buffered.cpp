@@ -81,8 +81,8 @@ Task<Status> hold(Executor& executor, Comm* comm, p2p::Request* request, Memory 
 
 Result<p2p::Request*> send_packed(Comm& comm, const std::byte* packed, Bytes bytes, int dest,
                                   int tag) {
-    return comm.engine->messenger().isend(comm.group, coll::bytes_buffer(packed, bytes), dest, tag,
-                                          p2p::SendMode::standard);
+    return comm.engine->messenger().isend(comm.group, transfer::bytes_buffer(packed, bytes), dest,
+                                          tag, p2p::SendMode::standard);
 }
 
 // The task that holds the data runs on its own, apart from the program's request.
@@ -103,7 +103,7 @@ Status send_and_hold(Comm& comm, const p2p::Buffer& data, Memory memory, SendBuf
 Task<Status> pack_then_send(Executor& executor, Comm* comm, p2p::Buffer data, Memory memory,
                             SendBuffer* held, int dest, int tag) {
     const Bytes bytes = data.bytes();
-    const p2p::Buffer packed = coll::bytes_buffer(memory.get(), bytes);
+    const p2p::Buffer packed = transfer::bytes_buffer(memory.get(), bytes);
     Status copied = co_await coll::copy_local(executor, comm->engine->alone(), data, packed);
     if (!copied.ok()) {
         give_back(*held, bytes);

@@ -73,7 +73,7 @@ Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgo
         co_return failure(MPI_ERR_NO_MEM,
                           "out of memory for the {} bytes that MPI_Sendrecv_replace receives aside",
                           bytes);
-    incoming.buffer = coll::bytes_buffer(arrived.data(), bytes);
+    incoming.buffer = transfer::bytes_buffer(arrived.data(), bytes);
     const Checks::StandIn stands(comm->engine->checks(), arrived.data(), in_place);
     Status ended = co_await both(executor, comm, outgoing, incoming, received);
     // Longer, or of other types (mpi/check): the message has come all the same.
@@ -81,7 +81,7 @@ Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgo
                           ended.error_class() == MPI_ERR_TYPE;
     if (!has_come) arrived.leave();
     GANTRY_CO_TRY(ended);
-    const p2p::Buffer source = coll::bytes_buffer(arrived.data(), received->bytes);
+    const p2p::Buffer source = transfer::bytes_buffer(arrived.data(), received->bytes);
     Status placed = co_await coll::copy_local(executor, team, source, in_place);
     co_return placed;
 }

@@ -107,7 +107,7 @@ Status unknown_set(const char* name) {
 Task<Status> create_from(Executor& executor, Engine* engine, std::shared_ptr<p2p::Group> members,
                          int tag, Errhandler* errhandler, InfoPairs hints,
                          std::shared_ptr<SendBuffer> session_buffer, MPI_Comm* newcomm) {
-    const coll::Team team{&engine->messenger(), members.get(), tag};
+    const coll::Team team{&engine->messenger(), &engine->transfer(), members.get(), tag};
     std::uint32_t context = 0;
     Status shared = co_await share_context(executor, *engine, team, &context);
     GANTRY_CO_TRY(shared);

@@ -46,7 +46,9 @@ class Communicator {
         common_.job.facts = plan::coll_facts_of(rank.world.machine());
         common_.job.tuning.fixed[static_cast<std::size_t>(operation)] = algorithm;
     }
-    Team team() { return {&rank_.messenger, &group_, tag_++, 0, -1, 0, &planner_}; }
+    Team team() {
+        return {&rank_.messenger, &rank_.transfer, &group_, tag_++, 0, -1, 0, &planner_};
+    }
     int me() const { return group_.rank; }
     int size() const { return group_.size(); }
     Common& common() { return common_; }

@@ -38,7 +38,9 @@ class Everybody {
         common_.nodes = rank.job.nodes();
         common_.job.facts = plan::coll_facts_of(rank.world.machine());
     }
-    Team team() { return {&rank_.messenger, &group_, next_tag_++, 0, -1, 0, &planner_}; }
+    Team team() {
+        return {&rank_.messenger, &rank_.transfer, &group_, next_tag_++, 0, -1, 0, &planner_};
+    }
     Planner& planner() { return planner_; }
     Common& common() { return common_; }
     int size() const { return group_.size(); }

@@ -23,7 +23,9 @@ class TwoGroups {
         std::reverse(group_.peers.begin(), group_.peers.end());
         group_.rank = group_.size() - 1 - rank.number;
     }
-    Sides sides() { return Sides(Team{&rank_.messenger, &group_, next_tag_++, 0, -1, border_}); }
+    Sides sides() {
+        return Sides(Team{&rank_.messenger, &rank_.transfer, &group_, next_tag_++, 0, -1, border_});
+    }
     int next_tag() const { return next_tag_; }
     bool in_first() const { return group_.rank < border_; }
     // World numbers of one of the groups.

@@ -2,7 +2,7 @@
 //
 // Files of several ranks (io/file.hpp) on a system that fails at every call in turn: no rank waits for
 // ever, all of them have one outcome in collective calls, and the file never has a wrong byte.
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 #include "io/fake/faulty_system.hpp"
 #include "io/fake/inline_backend.hpp"
 #include "io/file.hpp"
@@ -65,7 +65,7 @@ Task<Status> write_and_read(Rank& rank, Hints hints) {
     std::vector<std::byte> memory(kRun * kRuns);
     Access access;
     access.view = interleaved(rank.number);
-    access.buffer = coll::bytes_buffer(memory.data(), memory.size());
+    access.buffer = transfer::bytes_buffer(memory.data(), memory.size());
     for (Bytes byte = 0; byte < memory.size(); ++byte)
         memory[byte] = byte_of(access.view->position_of(byte));
     access.direction = Direction::write;

@@ -56,7 +56,9 @@ class Communicator {
     coll::Team background() { return team(background_++ | 0x2000'0000); }
 
   private:
-    coll::Team team(int tag) { return {&rank_.messenger, &group_, tag, 0, -1, 0, &planner_}; }
+    coll::Team team(int tag) {
+        return {&rank_.messenger, &rank_.transfer, &group_, tag, 0, -1, 0, &planner_};
+    }
     Rank& rank_;
     p2p::Group group_;
     coll::Common common_;

@@ -39,7 +39,9 @@ struct Communicator {
         common.job.tuning.fixed[static_cast<std::size_t>(plan::Collective::alltoall)] =
             setup.algorithm;
     }
-    coll::Team team(Rank& rank) { return {&rank.messenger, &group, tag++, 0, -1, 0, &planner}; }
+    coll::Team team(Rank& rank) {
+        return {&rank.messenger, &rank.transfer, &group, tag++, 0, -1, 0, &planner};
+    }
     p2p::Group group;
     coll::Common common;
     coll::Planner planner;

@@ -2,7 +2,7 @@
 //
 // A rank that dies while the ranks compare a collective operation, or in the operation behind it: every
 // other rank ends, with the right bytes or an error, whatever is compared.
-#include "coll/exchange.hpp"
+#include "transfer/buffer.hpp"
 #include "coll/gather.hpp"
 #include "mpi/check/agreement.hpp"
 #include "unit/coll/collective_world.hpp"
@@ -14,7 +14,7 @@ using Numbers = std::vector<std::int64_t>;
 using coll::Rank;
 
 coll::Blocks one_each(const Numbers& numbers) {
-    const p2p::Buffer one = coll::bytes_buffer(numbers.data(), sizeof numbers.front());
+    const p2p::Buffer one = transfer::bytes_buffer(numbers.data(), sizeof numbers.front());
     coll::Blocks blocks;
     blocks.address = one.address;
     blocks.count = one.count;
@@ -36,7 +36,7 @@ Task<Status> checked_allgather(Executor& executor, Rank& rank, Terms::Rule rule,
     coll::Everybody everybody(rank);
     Numbers all(static_cast<std::size_t>(everybody.size()), -1);
     const std::int64_t mine = rank.number;
-    const p2p::Buffer own = coll::bytes_buffer(&mine, sizeof mine);
+    const p2p::Buffer own = transfer::bytes_buffer(&mine, sizeof mine);
     const coll::Blocks blocks = one_each(all);
     StartCollective allgather = [&executor, own, blocks](coll::Team team) {
         return coll::allgather(executor, team, own, blocks, false);
