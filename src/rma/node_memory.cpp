@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kWhat = "gantry-window";
 
 Bytes pages(Bytes bytes) {
-    return round_up(bytes, transport::shm::page_bytes());
+    return round_up(bytes, page_bytes());
 }
 
 // What lies before the errands.
@@ -65,7 +65,7 @@ void NodeMemory::lay_out(std::byte* begin, const Parts& parts) {
 }
 
 Status NodeMemory::make_private(const Parts& parts) {
-    const Bytes alignment = std::max(parts.alignment, transport::shm::page_bytes());
+    const Bytes alignment = std::max(parts.alignment, page_bytes());
     const Bytes bytes = round_up(memory_offset(parts) + memory_bytes(parts), alignment);
     private_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, bytes)));
     if (private_ == nullptr)
@@ -78,10 +78,10 @@ Status NodeMemory::make_private(const Parts& parts) {
     return success();
 }
 
-Result<transport::shm::SegmentName> NodeMemory::make_shared(const Parts& parts) {
+Result<SegmentName> NodeMemory::make_shared(const Parts& parts) {
     const Bytes memory = memory_offset(parts);
-    Result<transport::shm::Segment> made =
-        transport::shm::Segment::create(kWhat, memory + memory_bytes(parts));
+    Result<Segment> made =
+        Segment::create(kWhat, memory + memory_bytes(parts));
     GANTRY_TRY(made.status());
     segment_ = std::move(made.value());
     GANTRY_TRY(segment_.reserve(0, control_bytes(parts)));
@@ -90,14 +90,14 @@ Result<transport::shm::SegmentName> NodeMemory::make_shared(const Parts& parts) 
     return segment_.name();
 }
 
-Status NodeMemory::map_shared(const transport::shm::SegmentName& name, const Parts& parts,
+Status NodeMemory::map_shared(const SegmentName& name, const Parts& parts,
                               std::size_t self, Bytes own_bytes) {
     if (!segment_) {
-        Result<transport::shm::Segment> opened = transport::shm::Segment::open(kWhat, name);
+        Result<Segment> opened = Segment::open(kWhat, name);
         GANTRY_TRY(opened.status());
         segment_ = std::move(opened.value());
     }
-    Result<transport::shm::Mapping> mapped = segment_.map(0, segment_.bytes(), parts.alignment);
+    Result<SegmentMapping> mapped = segment_.map(0, segment_.bytes(), parts.alignment);
     GANTRY_TRY(mapped.status());
     mapping_ = std::move(mapped.value());
     lay_out(mapping_.address(), parts);

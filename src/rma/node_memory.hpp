@@ -22,7 +22,7 @@
 #include "rma/attachments.hpp"
 #include "rma/control.hpp"
 #include "rma/errand.hpp"
-#include "transport/shm/segment.hpp"
+#include "base/segment.hpp"
 
 #include <cstdlib>
 #include <memory>
@@ -48,8 +48,8 @@ class NodeMemory {
     // For a rank alone.
     Status make_private(const Parts& parts);
     // The maker's share of a segment, then everybody's. `self`: my number among the local ranks.
-    Result<transport::shm::SegmentName> make_shared(const Parts& parts);
-    Status map_shared(const transport::shm::SegmentName& name, const Parts& parts, std::size_t self,
+    Result<SegmentName> make_shared(const Parts& parts);
+    Status map_shared(const SegmentName& name, const Parts& parts, std::size_t self,
                       Bytes own_bytes);
 
     ControlBlock* control(std::size_t local) const { return &controls_[local]; }
@@ -91,8 +91,8 @@ class NodeMemory {
         void operator()(void* memory) const { std::free(memory); }
     };
     std::unique_ptr<std::byte, Free> private_;
-    transport::shm::Segment segment_;
-    transport::shm::Mapping mapping_;
+    Segment segment_;
+    SegmentMapping mapping_;
     Parts parts_;
     ControlBlock* controls_ = nullptr;
     std::uint32_t *places_ = nullptr, *posts_ = nullptr, *completes_ = nullptr;

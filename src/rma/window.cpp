@@ -213,7 +213,7 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
                          "split the communicator with MPI_COMM_TYPE_SHARED first",
                          local.size(), size());
     struct Name {
-        transport::shm::SegmentName segment;
+        SegmentName segment;
         std::int32_t error_class = MPI_SUCCESS;
         Attachments::Room attaches;
     };
@@ -223,7 +223,7 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     if (usable.ok() && local.size() == 1)
         usable = node_memory_.make_private(parts);
     else if (usable.ok() && self == 0) {
-        Result<transport::shm::SegmentName> segment = node_memory_.make_shared(parts);
+        Result<SegmentName> segment = node_memory_.make_shared(parts);
         usable = segment.status();
         if (segment.ok()) name.segment = segment.value();
     }

@@ -17,7 +17,7 @@
 
 #include "base/process_memory.hpp"
 #include "transport/shm/ring.hpp"
-#include "transport/shm/segment.hpp"
+#include "base/segment.hpp"
 #include "transport/transport.hpp"
 
 #include <algorithm>

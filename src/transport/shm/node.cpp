@@ -57,7 +57,7 @@ Status Node::attach(job::Job& job, int creator_rank, int members) {
         return failure(MPI_ERR_OTHER, "shm: the segment of rank {} has {} bytes only", creator_rank,
                        segment_.bytes());
     {  // another version's segment may be smaller than ours
-        Result<Mapping> start = segment_.map(0, sizeof(NodeHead));
+        Result<SegmentMapping> start = segment_.map(0, sizeof(NodeHead));
         GANTRY_TRY(start.status());
         const auto* head = reinterpret_cast<const NodeHead*>(start->address());
         if (head->version != kWireVersion)
@@ -75,7 +75,7 @@ Status Node::map(int members) {
     layout_ = NodeLayout(members);
     members_ = members;
     words_used_ = divide_up(static_cast<Bytes>(members), 64);
-    Result<Mapping> mapping = segment_.map(0, segment_.bytes());
+    Result<SegmentMapping> mapping = segment_.map(0, segment_.bytes());
     GANTRY_TRY(mapping.status());
     mapping_ = std::move(mapping.value());
     return success();

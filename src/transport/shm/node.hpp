@@ -58,7 +58,7 @@ class Node {
     std::uint64_t* row(int member) const;
 
     Segment segment_;
-    Mapping mapping_;
+    SegmentMapping mapping_;
     NodeLayout layout_;
     int members_ = 0;
     std::size_t words_used_ = 0;

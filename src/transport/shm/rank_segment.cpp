@@ -18,7 +18,7 @@ Result<RankSegment> RankSegment::create(const RankLayout& layout) {
     Result<Segment> segment = Segment::create(kWhat, layout.bytes());
     GANTRY_TRY(segment.status());
     GANTRY_TRY(segment->reserve(0, layout.control_bytes()));
-    Result<Mapping> mapping = segment->map(0, layout.control_bytes());
+    Result<SegmentMapping> mapping = segment->map(0, layout.control_bytes());
     GANTRY_TRY(mapping.status());
     RankSegment made;
     made.segment_ = std::move(segment.value());
@@ -38,7 +38,7 @@ Result<RankSegment> RankSegment::create(const RankLayout& layout) {
 Result<RankSegment> RankSegment::open(const SegmentName& name) {
     Result<Segment> segment = Segment::open(kWhat, name);
     GANTRY_TRY(segment.status());
-    Result<Mapping> head = segment->map(0, page_bytes());
+    Result<SegmentMapping> head = segment->map(0, page_bytes());
     GANTRY_TRY(head.status());
     const auto* there = reinterpret_cast<const RankHead*>(head->address());
     if (there->version != kWireVersion)
@@ -47,7 +47,7 @@ Result<RankSegment> RankSegment::open(const SegmentName& name) {
                        "{}: all ranks must load the same Gantry library",
                        name.process, there->version, kWireVersion);
     const Bytes control = there->control_bytes;
-    Result<Mapping> mapping = segment->map(0, control);
+    Result<SegmentMapping> mapping = segment->map(0, control);
     GANTRY_TRY(mapping.status());
     RankSegment opened;
     opened.segment_ = std::move(segment.value());
@@ -77,7 +77,7 @@ Status RankSegment::reserve_ring(int reader) const {
                             head().ring_bytes);
 }
 
-Result<Mapping> RankSegment::map_ring(int reader) const {
+Result<SegmentMapping> RankSegment::map_ring(int reader) const {
     return segment_.map_twice(head().ring_offset + static_cast<Bytes>(reader) * head().ring_bytes,
                               head().ring_bytes);
 }
@@ -94,13 +94,13 @@ Result<std::span<std::byte>> RankSegment::reserve_pool(Pool which, Bytes bytes) 
 
 Result<std::span<std::byte>> RankSegment::pool(Pool which) {
     const auto index = static_cast<std::size_t>(which);
-    Mapping& mapping = pool_mapping_[index];
+    SegmentMapping& mapping = pool_mapping_[index];
     if (!mapping) {
         // Pairs with the release in reserve_pool.
         const Bytes bytes =
             std::atomic_ref<Bytes>(head().pool_bytes[index]).load(std::memory_order_acquire);
         if (bytes == 0) return std::span<std::byte>();
-        Result<Mapping> mapped = segment_.map(head().pool_offset[index], bytes);
+        Result<SegmentMapping> mapped = segment_.map(head().pool_offset[index], bytes);
         GANTRY_TRY(mapped.status());
         mapping = std::move(mapped.value());
         // Messages in flight say nothing in a core dump, and would make it large.

@@ -23,7 +23,7 @@ class RankSegment {
     ConsumedWord& consumed(int reader) const;
     // The ring for `reader`, mapped twice in a row. Its writer reserves it first.
     Status reserve_ring(int reader) const;
-    Result<Mapping> map_ring(int reader) const;
+    Result<SegmentMapping> map_ring(int reader) const;
 
     // Pools are mapped at their first use: an address space limit that has no room for them hurts
     // only who needs them.
@@ -33,8 +33,8 @@ class RankSegment {
   private:
     RankHead& head() const { return *reinterpret_cast<RankHead*>(mapping_.address()); }
     Segment segment_;
-    Mapping mapping_;  // all before the pools
-    Mapping pool_mapping_[2];
+    SegmentMapping mapping_;  // all before the pools
+    SegmentMapping pool_mapping_[2];
 };
 
 }  // namespace gantry::transport::shm

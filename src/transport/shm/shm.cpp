@@ -141,7 +141,7 @@ Status ShmTransport::send_slowly(Peer& peer, MessageKind kind, ConstSpan header,
 
 Status ShmTransport::open_outgoing(Peer& peer) {
     GANTRY_TRY(own_.reserve_ring(peer.number));
-    Result<Mapping> memory = own_.map_ring(peer.number);
+    Result<SegmentMapping> memory = own_.map_ring(peer.number);
     GANTRY_TRY(memory.status());
     peer.outgoing_memory = std::move(memory.value());
     peer.outgoing =
@@ -182,7 +182,7 @@ void ShmTransport::open_incoming(int number) {
         const bool alive = maker_is_alive(member.segment, member.start_time);
         return lose(peer, alive ? failed : died(peer));
     }
-    Result<Mapping> memory = peer.segment.map_ring(self_);
+    Result<SegmentMapping> memory = peer.segment.map_ring(self_);
     if (!memory.ok()) return lose(peer, memory.status());
     peer.incoming_memory = std::move(memory.value());
     peer.incoming = RingReader(peer.incoming_memory.address(), peer.segment.ring_bytes(),

@@ -82,10 +82,10 @@ class ShmTransport final : public Transport {
         Reads reads = Reads::unknown;
         Shared shared;
         RankSegment segment;  // its memory, mapped at first contact
-        Mapping outgoing_memory;
+        SegmentMapping outgoing_memory;
         RingWriter outgoing;
         Backlog backlog;
-        Mapping incoming_memory;
+        SegmentMapping incoming_memory;
         RingReader incoming;
     };
 

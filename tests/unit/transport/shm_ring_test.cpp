@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/ring.hpp"
 
-#include "transport/shm/segment.hpp"
+#include "base/segment.hpp"
 #include "unit/transport/shm_world.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class Ring : public testing::Test {
         return got;
     }
     Segment segment;
-    Mapping memory;
+    SegmentMapping memory;
     ConsumedWord consumed;
     RingWriter writer;
     RingReader reader;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transport/shm/segment.hpp"
+#include "base/segment.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-namespace gantry::transport::shm {
+namespace gantry {
 namespace {
 
 constexpr const char* kSharedFolder = "/dev/shm";
@@ -121,24 +121,24 @@ bool maker_is_alive(const SegmentName& name, std::uint64_t start_time) {
     return state.letter != 'Z' && state.letter != 'X' && !has_no_program(name.process);
 }
 
-// --- Mapping -------------------------------------------------------------------------------------
+// --- SegmentMapping ------------------------------------------------------------------------------
 
-Mapping::Mapping(void* address, Bytes bytes)
+SegmentMapping::SegmentMapping(void* address, Bytes bytes)
     : address_(address), bytes_(bytes), owner_process_(getpid()) {}
 
-Mapping::Mapping(Mapping&& other) noexcept
+SegmentMapping::SegmentMapping(SegmentMapping&& other) noexcept
     : address_(std::exchange(other.address_, nullptr)),
       bytes_(other.bytes_),
       owner_process_(other.owner_process_) {}
 
-Mapping& Mapping::operator=(Mapping&& other) noexcept {
+SegmentMapping& SegmentMapping::operator=(SegmentMapping&& other) noexcept {
     std::swap(address_, other.address_);
     std::swap(bytes_, other.bytes_);
     std::swap(owner_process_, other.owner_process_);
     return *this;
 }
 
-Mapping::~Mapping() {
+SegmentMapping::~SegmentMapping() {
     if (address_ != nullptr && getpid() == owner_process_) munmap(address_, bytes_);
 }
 
@@ -232,7 +232,7 @@ Status Segment::reserve(Bytes offset, Bytes bytes) const {
                           "lower GANTRY_HOST_POOL, GANTRY_DEVICE_POOL or GANTRY_RING");
 }
 
-Result<Mapping> Segment::map(Bytes offset, Bytes bytes, Bytes alignment) const {
+Result<SegmentMapping> Segment::map(Bytes offset, Bytes bytes, Bytes alignment) const {
     constexpr const char* kHelps = "See `ulimit -v` and vm.max_map_count";
     void* address = nullptr;
     if (alignment > page_bytes()) {
@@ -256,16 +256,16 @@ Result<Mapping> Segment::map(Bytes offset, Bytes bytes, Bytes alignment) const {
                               static_cast<off_t>(offset));
     if (mapped == MAP_FAILED)
         return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, bytes, kHelps);
-    return Mapping(mapped, bytes);
+    return SegmentMapping(mapped, bytes);
 }
 
-Result<Mapping> Segment::map_twice(Bytes offset, Bytes bytes) const {
+Result<SegmentMapping> Segment::map_twice(Bytes offset, Bytes bytes) const {
     void* address =
         mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED)
         return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, 2 * bytes,
                               "See `ulimit -v` and vm.max_map_count");
-    Mapping both(address, 2 * bytes);
+    SegmentMapping both(address, 2 * bytes);
     for (Bytes half : {Bytes{0}, bytes})
         if (mmap(both.address() + half, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                  descriptor_, static_cast<off_t>(offset)) == MAP_FAILED)
@@ -274,4 +274,4 @@ Result<Mapping> Segment::map_twice(Bytes offset, Bytes bytes) const {
     return both;
 }
 
-}  // namespace gantry::transport::shm
+}  // namespace gantry

@@ -16,16 +16,16 @@
 #include <cstdint>
 #include <span>
 
-namespace gantry::transport::shm {
+namespace gantry {
 
 // A mapping that unmaps itself, but not in a forked child, which has no part in the job.
-class Mapping {
+class SegmentMapping {
   public:
-    Mapping() = default;
-    Mapping(void* address, Bytes bytes);
-    Mapping(Mapping&& other) noexcept;
-    Mapping& operator=(Mapping&& other) noexcept;
-    ~Mapping();
+    SegmentMapping() = default;
+    SegmentMapping(void* address, Bytes bytes);
+    SegmentMapping(SegmentMapping&& other) noexcept;
+    SegmentMapping& operator=(SegmentMapping&& other) noexcept;
+    ~SegmentMapping();
     std::byte* address() const { return static_cast<std::byte*>(address_); }
     Bytes bytes() const { return bytes_; }
     explicit operator bool() const { return address_ != nullptr; }
@@ -63,9 +63,9 @@ class Segment {
     SegmentName name() const;
     Status reserve(Bytes offset, Bytes bytes) const;
     // At a multiple of `alignment`, a power of two.
-    Result<Mapping> map(Bytes offset, Bytes bytes, Bytes alignment = 1) const;
+    Result<SegmentMapping> map(Bytes offset, Bytes bytes, Bytes alignment = 1) const;
     // The same bytes twice in a row, so that what runs over the end of a ring is contiguous.
-    Result<Mapping> map_twice(Bytes offset, Bytes bytes) const;
+    Result<SegmentMapping> map_twice(Bytes offset, Bytes bytes) const;
 
   private:
     Segment(const char* what, int descriptor, Bytes bytes, std::uint64_t inode);
@@ -83,4 +83,4 @@ std::uint64_t own_start_time();
 
 Bytes page_bytes();
 
-}  // namespace gantry::transport::shm
+}  // namespace gantry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transport/shm/segment.hpp"
+#include "base/segment.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-namespace gantry::transport::shm {
+namespace gantry {
 namespace {
 
 std::size_t entries_of_shared_folder() {
@@ -28,9 +28,9 @@ TEST_P(SegmentOn, IsSharedByWhoOpensItAndLeavesNothingBehind) {
     {
         const Segment segment = std::move(Segment::create("test", 8192, GetParam()).value());
         ASSERT_TRUE(segment.reserve(0, 8192).ok());
-        const Mapping ours = std::move(segment.map(0, 8192).value());
+        const SegmentMapping ours = std::move(segment.map(0, 8192).value());
         const Segment same = std::move(Segment::open("test", segment.name()).value());
-        const Mapping theirs = std::move(same.map(4096, 4096).value());
+        const SegmentMapping theirs = std::move(same.map(4096, 4096).value());
         ours.address()[5000] = std::byte{42};
         EXPECT_EQ(theirs.address()[5000 - 4096], std::byte{42});
         EXPECT_EQ(entries_of_shared_folder(), before);
@@ -49,7 +49,7 @@ TEST_P(SegmentOn, AReservationThatTheNodeCannotHoldIsAnError) {
 
 TEST(Segment, MapsTwiceInARow) {
     const Segment segment = std::move(Segment::create("test", 4096).value());
-    const Mapping both = std::move(segment.map_twice(0, 4096).value());
+    const SegmentMapping both = std::move(segment.map_twice(0, 4096).value());
     both.address()[4096 + 7] = std::byte{9};
     EXPECT_EQ(both.address()[7], std::byte{9});
 }
@@ -104,4 +104,4 @@ TEST(Segment, AMakerThatClosedItsDescriptorsStillIsAlive) {
 }
 
 }  // namespace
-}  // namespace gantry::transport::shm
+}  // namespace gantry
