@@ -3,8 +3,8 @@
 // Of the v and w forms all ranks know only how many they are.
 #include "coll/alltoall.hpp"
 
-#include "coll/direct_exchange.hpp"
-#include "coll/direct_scratch.hpp"
+#include "coll/node/exchange.hpp"
+#include "coll/node/exchange_scratch.hpp"
 #include "coll/gather.hpp"
 #include "coll/host_image.hpp"
 #include "coll/on_node.hpp"

@@ -8,7 +8,7 @@
 //
 //     steps ceil(log2 P); bytes sent per rank about n P / 2 in each; memory: 2 n P, packed
 #include "coll/alltoall.hpp"
-#include "coll/direct_scratch.hpp"
+#include "coll/node/exchange_scratch.hpp"
 #include "coll/host_image.hpp"
 
 #include <cstring>

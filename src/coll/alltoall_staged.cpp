@@ -20,7 +20,7 @@
 //     steps 1; messages sent per rank P - 1; memory: at most twice plan::kStagedLimits.pinned, page-locked
 #include "base/scope.hpp"
 #include "coll/alltoall.hpp"
-#include "coll/direct_exchange.hpp"
+#include "coll/node/exchange.hpp"
 #include "coll/host_image.hpp"
 #include "coll/nodes.hpp"
 #include "plan/coll_limits.hpp"

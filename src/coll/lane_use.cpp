@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/lane_use.hpp"
 
-#include "coll/mapped_peers.hpp"
+#include "coll/node/mapped_peers.hpp"
 #include "transfer/context.hpp"
 
 namespace gantry::coll {

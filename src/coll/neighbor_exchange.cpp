@@ -12,7 +12,7 @@
 
 #include "base/scope.hpp"
 #include "coll/exchange.hpp"
-#include "coll/neighbor_direct.hpp"
+#include "coll/node/neighbor.hpp"
 #include "coll/planner.hpp"
 
 #include <mpi.h>

@@ -6,8 +6,8 @@
 //     return on_node(executor, bcast_directly(...), [=](plan::CollPlan plan) { return by_messages(...); });
 #pragma once
 
-#include "coll/direct_exchange.hpp"
-#include "coll/direct_reduce.hpp"
+#include "coll/node/exchange.hpp"
+#include "coll/node/reduce.hpp"
 
 namespace gantry::coll {
 

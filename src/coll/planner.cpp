@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/planner.hpp"
 
-#include "coll/mapped_peers.hpp"
+#include "coll/node/mapped_peers.hpp"
 #include "coll/nodes.hpp"
 #include "transfer/board.hpp"
 #include "transfer/context.hpp"

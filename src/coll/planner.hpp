@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/config.hpp"
-#include "coll/agreed.hpp"
+#include "coll/node/agreed.hpp"
 #include "coll/scratch.hpp"
 #include "coll/team.hpp"
 #include "plan/coll_plan.hpp"

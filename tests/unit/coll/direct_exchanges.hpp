@@ -4,7 +4,7 @@
 #pragma once
 
 #include "coll/bcast.hpp"
-#include "coll/direct_exchange.hpp"
+#include "coll/node/exchange.hpp"
 #include "coll/gather.hpp"
 #include "collective_world.hpp"
 #include "node_costs.hpp"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "coll/allreduce.hpp"
-#include "coll/direct_reduce.hpp"
+#include "coll/node/reduce.hpp"
 #include "coll/reduce.hpp"
 #include "coll/reduce_scatter.hpp"
 #include "coll/scan.hpp"

@@ -11,8 +11,8 @@
 //     memory: none
 #pragma once
 
-#include "coll/direct_offer.hpp"
-#include "coll/mapped_peers.hpp"
+#include "coll/node/exchange_offer.hpp"
+#include "coll/node/mapped_peers.hpp"
 
 namespace gantry::coll {
 
@@ -30,7 +30,7 @@ struct SharedStores {
     std::vector<std::byte*> sinks;  // by rank; null: the root's, and this rank's own
 };
 
-// This rank's part; all have posted a DirectOffer. It ends when its own stores have. `stores` outlives it.
+// This rank's part; all have posted a MemoryOffer. It ends when its own stores have. `stores` outlives it.
 Task<Status> store_shares(Executor& executor, SharedStores* stores);
 
 }  // namespace gantry::coll

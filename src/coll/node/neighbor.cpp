@@ -6,15 +6,15 @@
 //
 // Nobody leaves while another rank may still store into its memory: the wait for a step ends when its
 // owner has raised it, has failed or is lost.
-#include "coll/neighbor_direct.hpp"
+#include "coll/node/neighbor.hpp"
 
 #include "base/scope.hpp"
 #include "coll/device_scratch.hpp"
-#include "coll/direct_offer.hpp"
-#include "coll/direct_scratch.hpp"
+#include "coll/node/exchange_offer.hpp"
+#include "coll/node/exchange_scratch.hpp"
 #include "coll/exchange.hpp"
-#include "coll/mapped_peers.hpp"
-#include "coll/neighbor_blocks.hpp"
+#include "coll/node/mapped_peers.hpp"
+#include "coll/node/neighbor_blocks.hpp"
 #include "coll/planner.hpp"
 #include "transfer/board.hpp"
 #include "transfer/context.hpp"
@@ -31,14 +31,6 @@ namespace {
 
 // Packed blocks begin at such addresses, so that a kernel moves wide units.
 constexpr Bytes kBlockAlignment = 16;
-
-using Kind = NeighborMemory;
-
-struct NeighborOffer {
-    Kind sends = Kind::nothing, takes = Kind::nothing;
-    std::uint32_t rooms = 0;  // as many lie in the cell
-    device::IpcHandle in_place, scratch;
-};
 
 // Where a block is taken; one for each source, in its order.
 struct Room {
@@ -83,10 +75,8 @@ class NodeExchange {
     void receive_from(Executor& executor, int member);
     void exchange_own(Executor& executor);
 
-    const NeighborOffer& offer_of(int member) const {
-        return meeting_->offer<NeighborOffer>(member);
-    }
-    bool own_on_board() const { return offer_.sends != Kind::other && offer_.takes != Kind::other; }
+    const MemoryOffer& offer_of(int member) const { return meeting_->offer<MemoryOffer>(member); }
+    bool own_on_board() const { return offer_.source != Held::other && offer_.sink != Held::other; }
 
     Task<Status> on_board(Executor& executor);
     Task<Status> store(Executor& executor);
@@ -102,7 +92,7 @@ class NodeExchange {
     plan::CollQuestion question_;
     const NeighborTraffic traffic_;
     NeighborBlocks to_, from_;
-    NeighborOffer offer_;
+    MemoryOffer offer_;
     std::vector<Room> rooms_;
     std::vector<int> own_;  // blocks for this rank itself: where each one goes out, and comes in
     std::vector<int> stored_to_;  // members whose room this rank stores into
@@ -121,9 +111,9 @@ std::size_t at(int place) {
 void NodeExchange::make_offer() {
     to_.locate(context_, traffic_.outgoing);
     from_.locate(context_, traffic_.incoming);
-    offer_.sends = to_.memory;
-    offer_.takes = from_.memory;
-    const bool on_device = to_.memory == Kind::device || from_.memory == Kind::device;
+    offer_.source = to_.memory;
+    offer_.sink = from_.memory;
+    const bool on_device = to_.memory == Held::device || from_.memory == Held::device;
     question_.memory = on_device ? plan::CollMemory::own_device : plan::CollMemory::other;
     if (on_device) {
         question_.bytes = std::max(to_.bytes, from_.bytes);
@@ -134,12 +124,12 @@ void NodeExchange::make_offer() {
     const bool direct =
         team_.planner->plan_own(team_, question_).algorithm == plan::Algorithm::direct;
     if (!direct || team_.failed_before()) {
-        if (to_.bytes > 0) offer_.sends = Kind::other;
-        if (from_.bytes > 0) offer_.takes = Kind::other;
+        if (to_.bytes > 0) offer_.source = Held::other;
+        if (from_.bytes > 0) offer_.sink = Held::other;
     }
     pair_own();
-    if (offer_.takes == Kind::other) return;
-    if (!make_room()) offer_.takes = Kind::other;
+    if (offer_.sink == Held::other) return;
+    if (!make_room()) offer_.sink = Held::other;
 }
 
 // Blocks for this rank itself: the first that goes out comes into the first that comes in, and so on.
@@ -189,8 +179,8 @@ bool NodeExchange::make_room() {
         like = traffic_.incoming[place].block.data();
     }
     if (in_place < blocks) {
-        offer_.in_place = export_to(team_, peers, from_.each[in_place].location);
-        if (offer_.in_place.kind == device::IpcKind::none) return false;
+        offer_.sink_handle = export_to(team_, peers, from_.each[in_place].location);
+        if (offer_.sink_handle.kind == device::IpcKind::none) return false;
     }
     std::byte* next = nullptr;
     if (scratch > 0) {
@@ -199,8 +189,8 @@ bool NodeExchange::make_room() {
         if (next == nullptr) return false;
         Result<device::Location> location = context_.device.classify(next, scratch);
         if (!location.ok() || location->gpu != from_.gpu) return false;
-        offer_.scratch = export_to(team_, peers, *location);
-        if (!peers.empty() && offer_.scratch.kind == device::IpcKind::none) return false;
+        offer_.source_handle = export_to(team_, peers, *location);
+        if (!peers.empty() && offer_.source_handle.kind == device::IpcKind::none) return false;
     }
     for (std::size_t place = 0; place < blocks; ++place) {
         const p2p::Buffer& block = traffic_.incoming[place].block;
@@ -261,7 +251,7 @@ Status NodeExchange::plan_own() {
 }
 
 Status NodeExchange::plan_stores_to(int member, MappedPeers& mappings) {
-    const NeighborOffer& offer = offer_of(member);
+    const MemoryOffer& offer = offer_of(member);
     const std::span<const std::byte> cell = meeting_->cell_of(member);
     std::uint32_t next = 0;
     Room room;
@@ -280,8 +270,8 @@ Status NodeExchange::plan_stores_to(int member, MappedPeers& mappings) {
         if (block.bytes() == 0) continue;
         if (block.bytes() > room.bytes)
             return too_long(block.bytes(), node_.members[at(member)], room.bytes);
-        Result<std::byte*> mapped =
-            mappings.at(room.in_scratch != 0 ? offer.scratch : offer.in_place, to_.gpu, room.at);
+        Result<std::byte*> mapped = mappings.at(
+            room.in_scratch != 0 ? offer.source_handle : offer.sink_handle, to_.gpu, room.at);
         GANTRY_TRY(mapped.status());
         stores_.add(block, transfer::bytes_buffer(*mapped, block.bytes()));
     }
@@ -309,9 +299,9 @@ Task<Status> NodeExchange::store(Executor& executor) {
 Task<Status> NodeExchange::await_blocks_of(Executor& executor, int member) {
     Status posted = co_await meeting_->posted(executor, member);
     GANTRY_CO_TRY(posted);
-    const Kind kind = offer_of(member).sends;
-    if (kind == Kind::other) receive_from(executor, member);
-    if (kind != Kind::device) co_return success();
+    const Held kind = offer_of(member).source;
+    if (kind == Held::other) receive_from(executor, member);
+    if (kind != Held::device) co_return success();
     Status stored = co_await meeting_->raised(executor, member, kStored);
     if (stored.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
         receive_from(executor, member);
@@ -350,13 +340,13 @@ Task<Status> NodeExchange::on_board(Executor& executor) {
     if (!own_on_board()) exchange_own(executor);
     FirstFailure failed;
     for (const int member : from_.members)
-        if (member != node_.me && offer_.takes == Kind::other) receive_from(executor, member);
+        if (member != node_.me && offer_.sink == Held::other) receive_from(executor, member);
     for (const int member : to_.members) {
         if (member == node_.me) continue;
-        bool stores = offer_.sends != Kind::other;
+        bool stores = offer_.source != Held::other;
         if (stores) {
             Status posted = co_await meeting_->posted(executor, member);
-            stores = posted.ok() && offer_of(member).takes != Kind::other;
+            stores = posted.ok() && offer_of(member).sink != Held::other;
             if (!posted.ok()) {
                 failed.note(std::move(posted));
                 continue;
@@ -381,7 +371,7 @@ Task<Status> NodeExchange::on_board(Executor& executor) {
         failed.note(std::move(stored));
     }
     for (const int member : from_.members) {
-        if (member == node_.me || offer_.takes == Kind::other) continue;
+        if (member == node_.me || offer_.sink == Held::other) continue;
         Status come = co_await await_blocks_of(executor, member);
         failed.note(std::move(come));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Operations as direct exchanges: who has a block for whom.
-#include "coll/direct_exchange.hpp"
+// Operations as exchanges inside a node: who has a block for whom.
+#include "coll/node/exchange.hpp"
 
 namespace gantry::coll {
 
@@ -20,9 +20,7 @@ Task<Result<plan::CollPlan>> alltoall_directly(Executor& executor, Team team, Bl
         traffic.outgoing[at(each)] = outgoing.of(each);
         traffic.incoming[at(each)] = incoming.of(each);
     }
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
+    return exchange_directly(executor, team, std::move(traffic), question);
 }
 
 Task<Result<plan::CollPlan>> allgather_directly(Executor& executor, Team team, p2p::Buffer mine,
@@ -36,9 +34,7 @@ Task<Result<plan::CollPlan>> allgather_directly(Executor& executor, Team team, p
         traffic.outgoing[at(each)] = own;
         traffic.incoming[at(each)] = all.of(each);
     }
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
+    return exchange_directly(executor, team, std::move(traffic), question);
 }
 
 Task<Result<plan::CollPlan>> bcast_directly(Executor& executor, Team team, p2p::Buffer buffer,
@@ -49,9 +45,7 @@ Task<Result<plan::CollPlan>> bcast_directly(Executor& executor, Team team, p2p::
     if (!sends) traffic.incoming[at(root)] = buffer;
     for (int each = 0; sends && each < team.size(); ++each)
         if (each != root) traffic.outgoing[at(each)] = buffer;
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
+    return exchange_directly(executor, team, std::move(traffic), question);
 }
 
 Task<Result<plan::CollPlan>> gather_directly(Executor& executor, Team team, p2p::Buffer mine,
@@ -63,9 +57,7 @@ Task<Result<plan::CollPlan>> gather_directly(Executor& executor, Team team, p2p:
     if (!receives || !in_place) traffic.outgoing[at(root)] = mine;
     for (int each = 0; receives && each < team.size(); ++each)
         if (each != root || !in_place) traffic.incoming[at(each)] = all.of(each);
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
+    return exchange_directly(executor, team, std::move(traffic), question);
 }
 
 Task<Result<plan::CollPlan>> scatter_directly(Executor& executor, Team team, Blocks all,
@@ -77,9 +69,7 @@ Task<Result<plan::CollPlan>> scatter_directly(Executor& executor, Team team, Blo
     if (!sends || !in_place) traffic.incoming[at(root)] = mine;
     for (int each = 0; sends && each < team.size(); ++each)
         if (each != root || !in_place) traffic.outgoing[at(each)] = all.of(each);
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
+    return exchange_directly(executor, team, std::move(traffic), question);
 }
 
 }  // namespace gantry::coll

@@ -2,7 +2,7 @@
 //
 // Two tasks make the pieces in turn, so that a launch waits in the GPU while the one before it runs. Each
 // of them tells how many of its pieces are done: one row of parts of the step for each.
-#include "coll/direct_shares.hpp"
+#include "coll/node/store_shares.hpp"
 
 #include "base/scope.hpp"
 
@@ -31,7 +31,7 @@ Status map_sinks(SharedStores& stores) {
     for (int member = 0; member < stores.team.size(); ++member) {
         stores.sinks.push_back(nullptr);
         if (member == stores.root || member == stores.team.rank()) continue;
-        const DirectOffer& offer = stores.meeting.offer<DirectOffer>(member);
+        const MemoryOffer& offer = stores.meeting.offer<MemoryOffer>(member);
         const BlockPlace room = sink_place(offer, stores.meeting.cell_of(member), stores.root);
         if (room.bytes < stores.vector.bytes())
             return failure(
@@ -39,7 +39,7 @@ Status map_sinks(SharedStores& stores) {
                 "rank {} takes {} bytes of a broadcast of {}: counts and datatypes of all "
                 "ranks must agree",
                 member, room.bytes, stores.vector.bytes());
-        Result<std::byte*> there = stores.mapped.at(offer.sink, stores.gpu, room.at);
+        Result<std::byte*> there = stores.mapped.at(offer.sink_handle, stores.gpu, room.at);
         GANTRY_TRY(there.status());
         stores.sinks.back() = *there;
     }
@@ -103,8 +103,9 @@ SharedStores::SharedStores(const Team& its_team, transfer::Meeting& its_meeting,
       piece(std::max<Bytes>(its_piece, 1)),
       mapped(its_team.context->device) {
     // The GPU that this rank's part of the vector is on.
-    const DirectOffer& mine = meeting.offer<DirectOffer>(team.rank());
-    gpu = team.context->device.gpu_of(team.rank() == root ? mine.source.gpu : mine.sink.gpu);
+    const MemoryOffer& mine = meeting.offer<MemoryOffer>(team.rank());
+    gpu = team.context->device.gpu_of(team.rank() == root ? mine.source_handle.gpu
+                                                          : mine.sink_handle.gpu);
 }
 
 Task<Status> store_shares(Executor& executor, SharedStores* stores) {

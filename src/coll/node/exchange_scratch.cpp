@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "coll/direct_scratch.hpp"
+#include "coll/node/exchange_scratch.hpp"
 
 #include "base/scope.hpp"
 #include "coll/exchange.hpp"

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Nobody leaves while another rank may still read its source or store into its sink: the step of a rank
-// is raised when it has done both for the last time, and everybody waits for all steps. A rank that
-// cannot map the memory of another one, or has no kernel for the operation, fails its step with
-// MPI_ERR_UNSUPPORTED_OPERATION before it has written anything; then all go by messages.
-#include "coll/direct_reduce.hpp"
+// A rank that cannot map the memory of another one, or has no kernel for the operation, votes
+// MPI_ERR_UNSUPPORTED_OPERATION before it has written anything.
+#include "coll/node/reduce.hpp"
 
 #include "base/scope.hpp"
 #include "coll/device_scratch.hpp"
-#include "coll/direct_exchange.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
-#include "coll/host_reduce.hpp"
-#include "coll/mapped_peers.hpp"
-#include "coll/reduce_offer.hpp"
+#include "coll/node/reduce_by_reading.hpp"
+#include "coll/node/mapped_peers.hpp"
+#include "coll/node/reduce_offer.hpp"
 #include "device/reduce_kernels.hpp"
 #include "layout/layout.hpp"
 #include "transfer/board.hpp"
@@ -26,11 +23,9 @@
 namespace gantry::coll {
 namespace {
 
-using Offer = ReduceOffer;
 using Running = RunningReduction;
-using Vector = Offer::Vector;
 
-constexpr int kDone = 0, kTried = 1;  // steps: all is done; it can be done
+constexpr int kDone = 0, kTried = 1;  // phases: all is done; it can be done
 
 // --- in host memory ------------------------------------------------------------------------------
 
@@ -62,25 +57,6 @@ Task<Status> reduce_cells(Executor& executor, Running& running) {
     co_return copied;
 }
 
-HostReduction reading(Running& running) {
-    const int me = running.team.rank();
-    HostReduction job{.team = running.team,
-                      .meeting = running.meeting,
-                      .call = running.what,
-                      .wants = running.wants(me) && running.what.sink.bytes() > 0,
-                      .operands = running.operands_of(me),
-                      .overwrites = running.any_in_place(),
-                      .in_the_way = is_in_the_way(running)};
-    const auto [first, count] = running.range_of(me);
-    job.range = {first, first + count};
-    job.share = reinterpret_cast<std::byte*>(running.offer(me).share_at);
-    for (int member = 0; member < running.size(); ++member) {
-        job.sources.push_back(running.offer(member).source_at);
-        job.shares.push_back(running.offer(member).share_at);
-    }
-    return job;
-}
-
 // --- in device memory ----------------------------------------------------------------------------
 
 // Elements [first, first + count) of the first vectors, reduced into `sink`.
@@ -107,20 +83,21 @@ class OnDevice {
         if (!context_.config.kernels || !kernel)
             return failure(MPI_ERR_UNSUPPORTED_OPERATION, "no kernel makes this reduction");
         for (int member = 0; member < running_.size(); ++member) {
-            const Offer& offer = running_.offer(member);
-            std::byte *source = reinterpret_cast<std::byte*>(offer.source_at),
-                      *sink = reinterpret_cast<std::byte*>(offer.sink_at);
+            const MemoryOffer& offer = running_.offer(member);
+            std::byte *source = reinterpret_cast<std::byte*>(offer.sources.first),
+                      *sink = reinterpret_cast<std::byte*>(offer.sinks.first);
             if (member != me) {
-                Result<std::byte*> there = mapped_.at(offer.source_handle, gpu_, offer.source_at);
+                Result<std::byte*> there =
+                    mapped_.at(offer.source_handle, gpu_, offer.sources.first);
                 GANTRY_TRY(there.status());
                 source = *there;
-                if (offer.sink == Vector::device) {
-                    there = mapped_.at(offer.sink_handle, gpu_, offer.sink_at);
+                if (offer.sink == Held::device) {
+                    there = mapped_.at(offer.sink_handle, gpu_, offer.sinks.first);
                     GANTRY_TRY(there.status());
                     sink = *there;
                 }
             }
-            if ((offer.source_at | offer.sink_at) % kernel->alignment != 0)
+            if ((offer.sources.first | offer.sinks.first) % kernel->alignment != 0)
                 return failure(MPI_ERR_UNSUPPORTED_OPERATION, "a vector lies askew");
             sources_.push_back(source);
             sinks_.push_back(sink);
@@ -196,26 +173,16 @@ Task<Status> two_shots(Executor& executor, Running& running, OnDevice& device) {
     co_return reduced;
 }
 
-// What is overwritten cannot go another way: in place, nobody begins before all can.
-Task<Status> agree_to_begin(Executor& executor, Running& running, Status ready) {
-    if (!running.any_in_place()) co_return ready;
-    if (!ready.ok()) {
-        running.meeting.fail(ready);
-        co_return ready;
-    }
-    running.meeting.raise(kTried);
-    Status all = co_await running.meeting.all_raised(executor, kTried);
-    co_return all;
-}
-
 // This rank's part. Mappings are given back before anybody hears that it is done.
 Task<Status> work(Executor& executor, Running& running, plan::Algorithm algorithm) {
     OnDevice device(running);
     const bool works = running.worker(running.team.rank()) == running.team.rank();
     Status ready;
     if (works) ready = device.prepare();
-    Status agreed = co_await agree_to_begin(executor, running, std::move(ready));
-    if (!agreed.ok() || !works) co_return agreed;
+    // What is overwritten cannot go another way: in place, nobody begins before all can.
+    if (running.any_in_place())
+        ready = co_await vote(executor, running.meeting, kTried, std::move(ready));
+    if (!ready.ok() || !works) co_return ready;
     Status reduced;
     if (algorithm == plan::Algorithm::two_shots)
         reduced = co_await two_shots(executor, running, device);
@@ -226,58 +193,34 @@ Task<Status> work(Executor& executor, Running& running, plan::Algorithm algorith
     co_return reduced;
 }
 
-Task<Status> reduce_on_device(Executor& executor, Running& running, plan::Algorithm algorithm) {
-    Status reduced = co_await work(executor, running, algorithm);
-    Status all = co_await end_together(executor, running.meeting, kDone, std::move(reduced));
-    if (!all.ok() || running.sink_scratch.data() == nullptr) co_return all;
-    const p2p::Buffer& sink = running.sink_later;
-    Status placed = co_await transfer::copy(executor, *running.team.context, sink.data(),
-                                            running.sink_scratch.data(), sink.bytes());
+}  // namespace
+
+Task<Status> RunningReduction::act(Executor& executor, plan::CollPlan plan) {
+    Status reduced;
+    if (plan.algorithm == plan::Algorithm::cells) {
+        reduced = co_await reduce_cells(executor, *this);
+    } else if (plan.algorithm == plan::Algorithm::reads) {
+        reduced = co_await reduce_by_reading(executor, *this);
+    } else {
+        reduced = co_await work(executor, *this, plan.algorithm);
+        reduced = co_await vote(executor, meeting, kDone, std::move(reduced));
+    }
+    co_return reduced;
+}
+
+Task<Status> RunningReduction::settle(Executor& executor) {
+    if (sink_scratch.data() == nullptr) co_return success();
+    Status placed = co_await transfer::copy(executor, *team.context, sink_later.data(),
+                                            sink_scratch.data(), sink_later.bytes());
     co_return placed;
 }
 
-}  // namespace
-
 Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, ReductionCall* call,
                                              plan::CallQuestion question) {
-    Running running(team, *call);
-    Status opened = co_await running.meeting.open(executor);
-    if (!opened.ok()) co_return opened;
-    Offer offer = make_offer(running);
+    RunningReduction running(team, *call, question);
+    Result<plan::CollPlan> done = co_await running.run(executor);
     call->reducer = running.what.reducer;
-    if (offer.on_device && brings_in_cell(team, question)) {
-        Status filled = co_await put_into_cell(executor, running, offer);
-        running.unusable = !filled.ok();
-        if (running.unusable) offer = make_offer(running);
-    }
-    if (offer.source != Vector::in_cell && offer.source != Vector::host && !running.unusable &&
-        (offer.source == Vector::other || offer.sink == Vector::other || is_in_the_way(running))) {
-        Status reachable = co_await make_reachable(executor, running);
-        running.unusable = !reachable.ok();
-        offer = make_offer(running);
-    }
-    running.meeting.post(offer);
-    Status posted = co_await running.meeting.all_posted(executor);
-    if (!posted.ok()) {
-        running.meeting.fail(posted);
-        co_return posted;
-    }
-    note_brought(team, brought_to(running.offers()));
-    const AgreedQuestion agreed(question, running.offers(), running.what);
-    const plan::CollPlan plan = plan_of(team, agreed);
-    Status reduced;
-    if (plan.algorithm == plan::Algorithm::cells) {
-        reduced = co_await reduce_cells(executor, running);
-    } else if (is_on_board(plan.algorithm)) {
-        if (plan.algorithm == plan::Algorithm::reads)
-            reduced = co_await reduce_by_reading(executor, reading(running));
-        else
-            reduced = co_await reduce_on_device(executor, running, plan.algorithm);
-        if (reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
-            co_return plan_of(team, agreed.by_messages());
-    }
-    if (!reduced.ok()) co_return reduced;
-    co_return plan;
+    co_return done;
 }
 
 }  // namespace gantry::coll

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "coll/reduce_offer.hpp"
+#include "coll/node/reduce_offer.hpp"
 
 #include "coll/exchange.hpp"
-#include "coll/host_reduce.hpp"
+#include "coll/node/mapped_peers.hpp"
+#include "coll/node/reduce_by_reading.hpp"
 #include "layout/layout.hpp"
 #include "transfer/mover.hpp"
 
 namespace gantry::coll {
 namespace {
 
-using Vector = ReduceOffer::Vector;
-
 // Where a vector lies, and how others may map it.
 struct Place {
-    Vector kind = Vector::nothing;  // in_cell: host memory
+    Held kind = Held::nothing;  // in_cell: host memory
     bool pageable = false;
     std::uint64_t at = 0;
     device::IpcHandle handle;
@@ -23,22 +22,22 @@ struct Place {
 Place place_of(const Team& team, const p2p::Buffer& buffer) {
     transfer::Context& context = *team.context;
     Place place;
-    place.kind = Vector::in_cell;
+    place.kind = Held::in_cell;
     place.pageable = true;
     if (!context.config.cuda || !context.device.active()) return place;
-    place.kind = Vector::other;
+    place.kind = Held::other;
     place.pageable = false;
     if (!buffer.contiguous()) return place;
     Result<device::Location> location = context.device.classify(buffer.data(), buffer.bytes());
     if (!location.ok()) return place;
     place.seen = {buffer.address, location->on_device() ? location->gpu : -1};
-    if (transfer::in_host_memory(*location)) place.kind = Vector::in_cell;
+    if (transfer::in_host_memory(*location)) place.kind = Held::in_cell;
     place.pageable = location->kind == device::MemoryKind::host;
     if (!location->on_device() || context.config.reduce_on == "host") return place;
     place.handle = export_to_all(team, *location);
     if (place.handle.kind == device::IpcKind::none) return place;
     context.arbiter.use(location->gpu);
-    place.kind = Vector::device;
+    place.kind = Held::device;
     place.at = reinterpret_cast<std::uint64_t>(buffer.data());
     return place;
 }
@@ -58,13 +57,13 @@ namespace {
 
 // Of a long vector in host memory: where the others may read it, and this rank's share of the result.
 bool offer_host(RunningReduction& running, const Place& source, const Place& sink,
-                ReduceOffer& offer) {
+                MemoryOffer& offer) {
     const ReductionCall& what = running.what;
     const Team& team = running.team;
     const bool gets = running.wants(team.rank()) && what.sink.bytes() > 0;
     if (!source.pageable || !what.source.layout->contiguous()) return false;
-    if (gets && (sink.kind != Vector::in_cell || !what.sink.layout->contiguous())) return false;
-    offer.source_at = reinterpret_cast<std::uint64_t>(what.source.data());
+    if (gets && (sink.kind != Held::in_cell || !what.sink.layout->contiguous())) return false;
+    offer.sources.first = reinterpret_cast<std::uint64_t>(what.source.data());
     if (!is_in_shares(what.share, team.size())) return true;
     const auto [first, end] = share_of(what.source.count, team.rank(), team.size());
     const std::byte* share = what.sink.data() + first * what.source.layout->size;
@@ -79,15 +78,14 @@ bool offer_host(RunningReduction& running, const Place& source, const Place& sin
     return true;
 }
 
-}  // namespace
-
-ReduceOffer make_offer(RunningReduction& running) {
+// The offer of this rank. A short vector in host memory is written into the cell.
+MemoryOffer make_offer(RunningReduction& running) {
     ReductionCall& what = running.what;
-    ReduceOffer offer;
+    MemoryOffer offer;
     offer.reads = may_read(running.team);
     offer.bytes = what.source.bytes();
     const bool failed = running.unusable || running.team.failed_before();
-    if (failed) offer.source = Vector::other;  // messages tell the others
+    if (failed) offer.source = Held::other;  // messages tell the others
     if (offer.bytes == 0 || failed) return offer;
     const Place source = place_of(running.team, what.source);
     const bool same = what.source.address == what.sink.address && what.sink.bytes() > 0;
@@ -99,24 +97,25 @@ ReduceOffer make_offer(RunningReduction& running) {
     what.reducer.source = source.seen;
     what.reducer.sink = sink.seen;
     offer.source = source.kind;
-    offer.source_at = source.at;
+    offer.sources.first = source.at;
     offer.source_handle = source.handle;
     offer.sink = sink.kind;
-    offer.sink_at = sink.at;
+    offer.sinks.first = sink.at;
     offer.sink_handle = sink.handle;
     transfer::Context& context = *running.team.context;
     offer.on_device = source.seen.gpu >= 0;
     offer.time_sliced = offer.on_device && context.arbiter.is_time_sliced(source.seen.gpu);
-    if (offer.source != Vector::in_cell) return offer;
+    if (offer.source != Held::in_cell) return offer;
     const std::span<std::byte> cell = running.meeting.cell();
     if (offer.bytes <= cell.size())
         layout::pack(*what.source.layout, what.source.address, 0, offer.bytes, cell.data());
     else
-        offer.source = offer_host(running, source, sink, offer) ? Vector::host : Vector::other;
+        offer.source = offer_host(running, source, sink, offer) ? Held::host : Held::other;
     return offer;
 }
 
-Task<Status> put_into_cell(Executor& executor, RunningReduction& running, ReduceOffer& offer) {
+// A short vector of device memory, for the cell.
+Task<Status> put_into_cell(Executor& executor, RunningReduction& running, MemoryOffer& offer) {
     const p2p::Buffer& source = running.what.source;
     const std::span<std::byte> cell = running.meeting.cell();
     if (!offer.on_device || offer.time_sliced || offer.bytes > cell.size()) co_return success();
@@ -126,10 +125,12 @@ Task<Status> put_into_cell(Executor& executor, RunningReduction& running, Reduce
     Status copied = co_await copy(executor, running.team, source,
                                   transfer::bytes_buffer(cell.data(), offer.bytes));
     GANTRY_CO_TRY(copied);
-    offer.source = Vector::in_cell;
+    offer.source = Held::in_cell;
     co_return success();
 }
 
+// Vectors in device memory that peers cannot map, and results that are in the way, get scratch memory in
+// their place; where there is none, all stays as it is.
 Task<Status> make_reachable(Executor& executor, RunningReduction& running) {
     const Team& team = running.team;
     ReductionCall& what = running.what;
@@ -156,6 +157,24 @@ Task<Status> make_reachable(Executor& executor, RunningReduction& running) {
                                             what.source.data(), what.source.bytes());
     what.source.address = running.source_scratch.data() - what.source.layout->first;
     co_return copied;
+}
+
+}  // namespace
+
+Task<Result<MemoryOffer>> RunningReduction::bring(Executor& executor) {
+    MemoryOffer offer = make_offer(*this);
+    if (offer.on_device && brings_in_cell(team, question)) {
+        Status filled = co_await put_into_cell(executor, *this, offer);
+        unusable = !filled.ok();
+        if (unusable) offer = make_offer(*this);
+    }
+    if (offer.source != Held::in_cell && offer.source != Held::host && !unusable &&
+        (offer.source == Held::other || offer.sink == Held::other || is_in_the_way(*this))) {
+        Status reachable = co_await make_reachable(executor, *this);
+        unusable = !reachable.ok();
+        offer = make_offer(*this);
+    }
+    co_return offer;
 }
 
 }  // namespace gantry::coll

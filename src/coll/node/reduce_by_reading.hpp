@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reductions of long vectors in host memory of one node, once the ranks have met (coll/direct_reduce.hpp): each
+// Reductions of long vectors in host memory of one node, once the ranks have met (reduce.hpp): each
 // reads what it combines where it lies.
 //
 //   allreduce, reduce           each rank combines one share of all vectors; when all have done so, those
@@ -18,13 +18,11 @@
 #pragma once
 
 #include "base/task.hpp"
-#include "coll/direct_reduce.hpp"
-#include "coll/host_image.hpp"
-#include "transfer/board.hpp"
+#include "coll/node/reduce.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace gantry::coll {
 
@@ -41,21 +39,9 @@ inline bool is_in_shares(Share share, int size) {
     return share == Share::all || (share == Share::root && size > 2);
 }
 
-struct HostReduction {
-    Team team;
-    transfer::Meeting& meeting;
-    const ReductionCall& call;
-    bool wants = false;                       // this rank gets a result
-    Elements range = {};                      // of the vectors, that it gets
-    int operands = 0;                         // of the first ranks, that make up what it gets
-    std::vector<std::uint64_t> sources = {};  // addresses of the vectors, by member
-    std::vector<std::uint64_t> shares =
-        {};                      // where each member puts its share; allreduce and reduce
-    std::byte* share = nullptr;  // this rank's
-    bool overwrites = false;     // some result replaces its vector: no other way is left then
-    bool in_the_way = false;     // others read this rank's vector where its result belongs
-};
+struct RunningReduction;
+
 // This rank's part; ends with the first failure of any rank.
-Task<Status> reduce_by_reading(Executor& executor, HostReduction job);
+Task<Status> reduce_by_reading(Executor& executor, RunningReduction& running);
 
 }  // namespace gantry::coll

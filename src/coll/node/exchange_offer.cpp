@@ -4,10 +4,10 @@
 //
 // Each part only if it is needed. What does not fit makes the offer `other`: the exchange then goes by
 // messages.
-#include "coll/direct_offer.hpp"
+#include "coll/node/exchange_offer.hpp"
 
 #include "coll/exchange.hpp"
-#include "coll/mapped_peers.hpp"
+#include "coll/node/mapped_peers.hpp"
 #include "coll/planner.hpp"
 #include "layout/layout.hpp"
 
@@ -188,35 +188,34 @@ BlockPlace place_of(const BlockPlaces& places, std::span<const std::byte> cell, 
 
 }  // namespace
 
-DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell,
+MemoryOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell,
                        const plan::CallQuestion& question, CellCopies& copies) {
-    using Sends = DirectOffer::Sends;
-    using Takes = DirectOffer::Takes;
     transfer::Context& context = *team.context;
     device::Device& device = context.device;
     const int me = team.rank();
-    DirectOffer offer;
+    MemoryOffer offer;
     offer.reads = may_read(team);
     if (team.failed_before()) {
         // Messages tell the others.
-        offer.sends = Sends::other;
+        offer.source = Held::other;
         return offer;
     }
     Bytes used = 0;
     const bool devices = context.config.cuda && device.active();
     offer.bytes = total(traffic.outgoing);
     if (total(traffic.incoming) > 0) {
-        offer.takes = Takes::other;
+        offer.sink = Held::other;
         if (devices && all_contiguous(traffic.incoming)) {
             const std::optional<device::Location> location = locate(device, traffic.incoming);
-            if (location && location->on_device()) offer.sink = export_to_all(team, *location);
-            if (offer.sink.kind != device::IpcKind::none &&
+            if (location && location->on_device())
+                offer.sink_handle = export_to_all(team, *location);
+            if (offer.sink_handle.kind != device::IpcKind::none &&
                 describe(traffic.incoming, me, traffic.only_sender, cell, used, offer.sinks))
-                offer.takes = Takes::device;
+                offer.sink = Held::device;
         }
     }
     if (offer.bytes == 0) return offer;
-    offer.sends = Sends::other;
+    offer.source = Held::other;
     offer.has_own = traffic.outgoing[static_cast<std::size_t>(me)].bytes() > 0;
     device::Location location;
     if (devices) {
@@ -228,13 +227,13 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     if (location.kind == device::MemoryKind::host || location.kind == device::MemoryKind::pinned) {
         if (put_into_cell(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources,
                           nullptr)) {
-            offer.sends = Sends::in_cell;
+            offer.source = Held::in_cell;
             return offer;
         }
         offer.sources = {};
         if (location.kind == device::MemoryKind::host && all_contiguous(traffic.outgoing) &&
             describe(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources))
-            offer.sends = Sends::host;
+            offer.source = Held::host;
         return offer;
     }
     if (!location.on_device()) return offer;
@@ -244,25 +243,25 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
         put_into_cell(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources,
                       &copies)) {
         context.pin_board();
-        offer.sends = Sends::in_cell;
+        offer.source = Held::in_cell;
         offer.on_device = true;
         offer.own_in_cell = offer.has_own && offer.sources.listed == 0 &&
                             traffic.only_receiver < 0 && !copies.from.empty();
         return offer;
     }
     copies = {};
-    if (offer.time_sliced) offer.source = export_to_all(team, location);
-    offer.source.gpu = device.gpu_facts(location.gpu).uuid;
+    if (offer.time_sliced) offer.source_handle = export_to_all(team, location);
+    offer.source_handle.gpu = device.gpu_facts(location.gpu).uuid;
     if (describe(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources))
-        offer.sends = Sends::device;
+        offer.source = Held::device;
     return offer;
 }
 
-BlockPlace sink_place(const DirectOffer& offer, std::span<const std::byte> cell, int member) {
+BlockPlace sink_place(const MemoryOffer& offer, std::span<const std::byte> cell, int member) {
     return place_of(offer.sinks, cell, 0, member);
 }
 
-BlockPlace source_place(const DirectOffer& offer, std::span<const std::byte> cell, int size,
+BlockPlace source_place(const MemoryOffer& offer, std::span<const std::byte> cell, int size,
                         int member) {
     const Bytes list = offer.sinks.listed != 0 ? static_cast<Bytes>(size) * sizeof(BlockPlace) : 0;
     return place_of(offer.sources, cell, list, member);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Direct exchange: blocks between ranks of one node without messages. The ranks agree on the board
-// of the node (transfer/board.hpp): each posts where its blocks can be had and where blocks for it can be
-// stored, and reads what the others posted.
+// Blocks between ranks of one node without messages: each offers where its blocks can be had and where blocks
+// for it can be stored, and reads what the others offer (node_call.hpp).
 //
 //   host memory, small      the sender's blocks lie in its cell of the board; receivers copy them
 //   device memory           each rank stores its blocks straight into the receivers' mapped memory,
-//                           all in one launch, and then raises its step. Of ranks that share a GPU
+//                           all in one launch, and then votes. Of ranks that share a GPU
 //                           that works for one process at a time, one stores for all
-//   strided, not mappable   through scratch memory of the GPU (direct_scratch.hpp)
+//   strided, not mappable   through scratch memory of the GPU (exchange_scratch.hpp)
 //   anything else           goes by messages
 //
 // plan/coll_plan.hpp says whether ranks meet at all, and which of these ways they take then.
@@ -18,7 +17,7 @@
 
 #include "base/task.hpp"
 #include "coll/blocks.hpp"
-#include "coll/direct_offer.hpp"
+#include "coll/node/exchange_offer.hpp"
 #include "coll/planner.hpp"
 
 namespace gantry::coll {
@@ -39,10 +38,6 @@ Task<Result<plan::CollPlan>> gather_directly(Executor& executor, Team team, p2p:
 Task<Result<plan::CollPlan>> scatter_directly(Executor& executor, Team team, Blocks all,
                                               p2p::Buffer mine, int root, bool in_place,
                                               plan::CallQuestion question);
-
-// Raises this rank's step, or fails with `mine`, and waits for the steps of all: how the step has ended. Either
-// all ranks hear of MPI_ERR_UNSUPPORTED_OPERATION or none: no rank has failed otherwise, and all go another way.
-Task<Status> end_together(Executor& executor, transfer::Meeting& meeting, int step, Status mine);
 
 // All of this rank's blocks, those for itself, too.
 Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Traffic traffic,

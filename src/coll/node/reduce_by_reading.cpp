@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "coll/host_reduce.hpp"
+#include "coll/node/reduce_by_reading.hpp"
 
 #include "base/yield.hpp"
-#include "coll/direct_exchange.hpp"
 #include "coll/host_reader.hpp"
+#include "coll/node/reduce_offer.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,22 +11,22 @@
 namespace gantry::coll {
 namespace {
 
-// Steps: nothing more is read; the share can be read; this rank can read what it needs.
+// Phases: nothing more is read; the share can be read; this rank can read what it needs.
 constexpr int kDone = 0, kShared = 1, kTried = 2;
 
 class Combining {
   public:
-    explicit Combining(const HostReduction& job)
+    explicit Combining(RunningReduction& job)
         : job_(job),
-          element_(job.call.source.layout->size),
+          element_(job.what.source.layout->size),
           me_(job.team.rank()),
           piece_(std::max<std::uint64_t>(tuning_of(job.team).piece / element_, 1)),
-          any_order_(job.call.reducer.commutative && !tuning_of(job.team).reproducible) {}
+          any_order_(job.what.reducer.commutative && !tuning_of(job.team).reproducible) {}
 
     // Those elements of the first `operands` vectors into `result`.
     Task<Status> combine(Executor& executor, Elements elements, int operands, std::byte* result) {
         if (elements.first == elements.second || operands == 0) co_return success();
-        const layout::Layout& layout = *job_.call.source.layout;
+        const layout::Layout& layout = *job_.what.source.layout;
         const std::uint64_t longest = std::min(piece_, elements.second - elements.first);
         const bool replaces = result == own(elements.first);
         for (int i = 0; i < (replaces && operands > 2 ? 3 : 2); ++i) {
@@ -51,7 +51,7 @@ class Combining {
         return swaps ? 1 - number : number;
     }
 
-    const std::byte* own(std::uint64_t at) const { return job_.call.source.data() + at * element_; }
+    const std::byte* own(std::uint64_t at) const { return job_.what.source.data() + at * element_; }
 
     Task<Status> load(Executor& executor, int member, std::uint64_t at, std::uint64_t count,
                       std::byte* to) {
@@ -59,9 +59,9 @@ class Combining {
             if (to != own(at)) std::memcpy(to, own(at), count * element_);
             co_return success();
         }
-        Status read = co_await read_from(
-            executor, job_.team, member,
-            job_.sources[static_cast<std::size_t>(member)] + at * element_, to, count * element_);
+        Status read = co_await read_from(executor, job_.team, member,
+                                         job_.offer(member).sources.first + at * element_, to,
+                                         count * element_);
         co_return read;
     }
 
@@ -90,13 +90,13 @@ class Combining {
             Status loaded =
                 co_await load(executor, in_turn(number, operands, replaces), at, count, to);
             if (!loaded.ok()) co_return loaded;
-            job_.call.reducer.apply(before, to, count);
+            job_.what.reducer.apply(before, to, count);
             before = to;
         }
         co_return success();
     }
 
-    const HostReduction& job_;
+    RunningReduction& job_;
     const Bytes element_;
     const int me_;
     const std::uint64_t piece_;
@@ -110,83 +110,95 @@ Status without_another_way(Status status) {
     return failure(MPI_ERR_OTHER, "{}", status.text());
 }
 
+std::byte* own_share(const RunningReduction& job) {
+    return reinterpret_cast<std::byte*>(job.offer(job.me()).share_at);
+}
+
+bool gets(const RunningReduction& job) {
+    return job.wants(job.me()) && job.what.sink.bytes() > 0;
+}
+
 // The shares of all where they belong in this rank's result.
-Task<Status> collect(Executor& executor, const HostReduction& job) {
+Task<Status> collect(Executor& executor, RunningReduction& job) {
     const int me = job.team.rank(), size = job.team.size();
-    const Bytes element = job.call.source.layout->size;
+    const Bytes element = job.what.source.layout->size;
     for (int step = 0; step < size; ++step) {
         const int member = (me + step) % size;
-        const auto [first, end] = share_of(job.call.source.count, member, size);
-        std::byte* const place = job.call.sink.data() + first * element;
+        const auto [first, end] = share_of(job.what.source.count, member, size);
+        std::byte* const place = job.what.sink.data() + first * element;
         const Bytes bytes = (end - first) * element;
         if (member == me) {
-            if (place != job.share) std::memcpy(place, job.share, bytes);
+            if (place != own_share(job)) std::memcpy(place, own_share(job), bytes);
             continue;
         }
-        Status read = co_await read_from(
-            executor, job.team, member, job.shares[static_cast<std::size_t>(member)], place, bytes);
+        Status read = co_await read_from(executor, job.team, member, job.offer(member).share_at,
+                                         place, bytes);
         if (!read.ok()) co_return read;
     }
     co_return success();
 }
 
 // A byte of each vector.
-Task<Status> try_to_read(Executor& executor, const HostReduction& job, std::uint64_t first) {
+Task<Status> try_to_read(Executor& executor, RunningReduction& job, std::uint64_t first) {
     std::byte none;
     for (int member = 0; member < job.team.size(); ++member) {
         if (member == job.team.rank()) continue;
-        const std::uint64_t vector = job.sources[static_cast<std::size_t>(member)];
+        const std::uint64_t vector = job.offer(member).sources.first;
         Status read = co_await read_from(executor, job.team, member,
-                                         vector + first * job.call.source.layout->size, &none, 1);
+                                         vector + first * job.what.source.layout->size, &none, 1);
         if (!read.ok()) co_return read;
     }
     co_return success();
 }
 
-Task<Status> in_shares(Executor& executor, const HostReduction& job) {
-    const Elements mine = share_of(job.call.source.count, job.team.rank(), job.team.size());
-    if (job.overwrites) {
+Task<Status> in_shares(Executor& executor, RunningReduction& job) {
+    const Elements mine = share_of(job.what.source.count, job.team.rank(), job.team.size());
+    const bool overwrites = job.any_in_place();  // then no other way is left
+    if (overwrites) {
         Status can;
         if (mine.first < mine.second) can = co_await try_to_read(executor, job, mine.first);
-        Status all = co_await end_together(executor, job.meeting, kTried, std::move(can));
+        Status all = co_await vote(executor, job.meeting, kTried, std::move(can));
         if (!all.ok()) co_return all;
     }
     Combining combining(job);
-    Status done = co_await combining.combine(executor, mine, job.team.size(), job.share);
-    if (job.overwrites) done = without_another_way(std::move(done));
-    Status all = co_await end_together(executor, job.meeting, kShared, std::move(done));
-    if (!all.ok() || !job.wants) co_return all;
+    Status done = co_await combining.combine(executor, mine, job.team.size(), own_share(job));
+    if (overwrites) done = without_another_way(std::move(done));
+    Status all = co_await vote(executor, job.meeting, kShared, std::move(done));
+    if (!all.ok() || !gets(job)) co_return all;
     Status collected = co_await collect(executor, job);
-    if (job.overwrites) collected = without_another_way(std::move(collected));
+    if (overwrites) collected = without_another_way(std::move(collected));
     co_return collected;
 }
 
-Task<Status> for_itself(Executor& executor, const HostReduction& job, std::byte* result) {
+Task<Status> for_itself(Executor& executor, RunningReduction& job, Elements range,
+                        std::byte* result) {
     Combining combining(job);
-    Status done = co_await combining.combine(executor, job.range, job.operands, result);
-    if (result == job.call.source.data()) done = without_another_way(std::move(done));
+    Status done = co_await combining.combine(executor, range, job.operands_of(job.me()), result);
+    if (result == job.what.source.data()) done = without_another_way(std::move(done));
     co_return done;
 }
 
 }  // namespace
 
-Task<Status> reduce_by_reading(Executor& executor, HostReduction job) {
+Task<Status> reduce_by_reading(Executor& executor, RunningReduction& job) {
     HostImage apart;
     Status done;
-    if (is_in_shares(job.call.share, job.team.size())) {
+    if (is_in_shares(job.what.share, job.team.size())) {
         done = co_await in_shares(executor, job);
-    } else if (job.wants) {
-        std::byte* result = job.call.sink.data();
-        if (job.in_the_way) {
-            done = apart.allocate(job.team, job.range.second - job.range.first,
-                                  *job.call.source.layout);
+    } else if (gets(job)) {
+        const auto [first, count] = job.range_of(job.me());
+        std::byte* result = job.what.sink.data();
+        // Others read this rank's vector where its result belongs.
+        if (is_in_the_way(job)) {
+            done = apart.allocate(job.team, count, *job.what.source.layout);
             result = apart.buffer().data();
         }
-        if (done.ok()) done = co_await for_itself(executor, job, result);
+        const Elements range(first, first + count);
+        if (done.ok()) done = co_await for_itself(executor, job, range, result);
     }
-    Status all = co_await end_together(executor, job.meeting, kDone, std::move(done));
+    Status all = co_await vote(executor, job.meeting, kDone, std::move(done));
     if (all.ok() && apart.address() != nullptr)
-        std::memcpy(job.call.sink.data(), apart.buffer().data(), apart.buffer().bytes());
+        std::memcpy(job.what.sink.data(), apart.buffer().data(), apart.buffer().bytes());
     co_return all;
 }
 

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A rank that cannot map the memory of another one fails its step with
-// MPI_ERR_UNSUPPORTED_OPERATION. Everybody waits for the steps of all ranks, so everybody sees that,
-// and goes by messages.
-//
-// Nobody leaves while another rank may still store into its memory: a wait for steps ends when each
-// rank has raised its own, has failed or is lost.
-#include "coll/direct_exchange.hpp"
+#include "coll/node/exchange.hpp"
 
-#include "coll/agreed.hpp"
-#include "coll/direct_scratch.hpp"
-#include "coll/direct_shares.hpp"
+#include "coll/node/exchange_scratch.hpp"
+#include "coll/node/store_shares.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
-#include "coll/mapped_peers.hpp"
+#include "coll/node/mapped_peers.hpp"
+#include "coll/node/node_call.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -21,34 +14,26 @@
 namespace gantry::coll {
 namespace {
 
-using Sends = DirectOffer::Sends;
-using Takes = DirectOffer::Takes;
-using transfer::Meeting;
-
 // Everything of one exchange that outlives a wait.
-struct Exchange {
-    Team team;
+class Exchange final : public NodeCall {
+  public:
+    Exchange(const Team& its_team, Traffic its_traffic, const plan::CallQuestion& its_question)
+        : NodeCall(its_team, its_question), traffic(std::move(its_traffic)), scratch_(team) {}
+
     Traffic traffic;
-    Meeting meeting;
 
-    Exchange(const Team& its_team, Traffic its_traffic)
-        : team(its_team),
-          traffic(std::move(its_traffic)),
-          meeting(team.context->board, ranks_of(team), team.rank(),
-                  {team.group->context, team.tag, team.phase}) {}
-
-    int size() const { return team.size(); }
-    const DirectOffer& offer(int member) const { return meeting.offer<DirectOffer>(member); }
-    Offers<DirectOffer> offers() const { return Offers<DirectOffer>(meeting); }
-    // Who stores the blocks of that member: one for all that share a GPU, if it can reach their blocks.
-    int storing(int member) const {
-        const DirectOffer& its = offer(member);
-        if (!its.time_sliced || its.source.kind == device::IpcKind::none) return member;
-        for (int other = 0; other < member; ++other)
-            if (offer(other).sends == Sends::device && offer(other).source.gpu == its.source.gpu)
-                return other;
-        return member;
+  private:
+    Task<Result<MemoryOffer>> bring(Executor& executor) override;
+    AgreedQuestion ask(int first, int end) const override {
+        return AgreedQuestion(question, offers(), first, end, traffic.only_receiver);
     }
+    int only_sender() const override { return traffic.only_sender; }
+    Task<Status> act(Executor& executor, plan::CollPlan plan) override;
+    Task<Status> settle(Executor& executor) override;
+
+    DirectScratch scratch_;
+    bool unpacks_ = true;
+    std::vector<p2p::Buffer> incoming_;  // where scratch memory takes their place
 };
 
 Status too_long(Bytes bytes, int from, Bytes room) {
@@ -94,11 +79,11 @@ class ForDevice {
 };
 
 Task<Status> take_from_cell(Executor& executor, Exchange& exchange, int from, ForDevice& later) {
-    const DirectOffer& offer = exchange.offer(from);
+    const MemoryOffer& offer = exchange.offer(from);
     const std::span<std::byte> cell = exchange.meeting.cell_of(from);
     const Team& team = exchange.team;
     p2p::Buffer sink = exchange.traffic.incoming[static_cast<std::size_t>(from)];
-    if (offer.sends == Sends::nothing) co_return success();
+    if (offer.source == Held::nothing) co_return success();
     const BlockPlace place = source_place(offer, cell, exchange.size(), team.rank());
     if (place.bytes == 0) co_return success();
     if (place.bytes > sink.bytes()) co_return too_long(place.bytes, from, sink.bytes());
@@ -155,8 +140,8 @@ Task<Status> take_from_cells(Executor& executor, Exchange& exchange) {
 // --- long blocks in host memory, read where they lie ---------------------------------------------
 
 Task<Status> take_from_host(Executor& executor, Exchange& exchange, int from, ForDevice& later) {
-    const DirectOffer& offer = exchange.offer(from);
-    if (offer.sends != Sends::host) {
+    const MemoryOffer& offer = exchange.offer(from);
+    if (offer.source != Held::host) {
         Status taken = co_await take_from_cell(executor, exchange, from, later);
         co_return taken;
     }
@@ -186,7 +171,7 @@ Task<Status> read_blocks(Executor& executor, Exchange& exchange) {
     }
     Status copied = co_await later.copy(executor);
     failed.note(std::move(copied));
-    Status all = co_await end_together(executor, exchange.meeting, kStored, failed.status());
+    Status all = co_await vote(executor, exchange.meeting, kStored, failed.status());
     co_return all;
 }
 
@@ -197,11 +182,11 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
     const Team& team = exchange.team;
     device::Device& device = team.context->device;
     const int me = team.rank(), size = exchange.size();
-    const int gpu = device.gpu_of(exchange.offer(me).source.gpu);
+    const int gpu = device.gpu_of(exchange.offer(me).source_handle.gpu);
     std::vector<device::Copy> copies;
     for (int from = 0; from < size; ++from) {
-        const DirectOffer& source = exchange.offer(from);
-        if (source.sends != Sends::device || exchange.storing(from) != me) continue;
+        const MemoryOffer& source = exchange.offer(from);
+        if (source.source != Held::device || worker_of(exchange.offers(), from) != me) continue;
         for (int to = 0; to < size; ++to) {
             // Who sends to the root alone says one place, for whoever asks.
             const int only = exchange.traffic.only_receiver;
@@ -214,7 +199,7 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
             copy.bytes = place.bytes;
             copy.source = reinterpret_cast<const void*>(place.at);
             if (from != me) {
-                Result<std::byte*> mapped = mappings.at(source.source, gpu, place.at);
+                Result<std::byte*> mapped = mappings.at(source.source_handle, gpu, place.at);
                 GANTRY_TRY(mapped.status());
                 copy.source = *mapped;
             }
@@ -224,10 +209,10 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
                 room = {reinterpret_cast<std::uint64_t>(sink.data()), sink.bytes()};
                 copy.destination = sink.data();
             } else {
-                const DirectOffer& sink = exchange.offer(to);
+                const MemoryOffer& sink = exchange.offer(to);
                 room = sink_place(sink, exchange.meeting.cell_of(to), from);
                 if (place.bytes <= room.bytes) {
-                    Result<std::byte*> mapped = mappings.at(sink.sink, gpu, room.at);
+                    Result<std::byte*> mapped = mappings.at(sink.sink_handle, gpu, room.at);
                     GANTRY_TRY(mapped.status());
                     copy.destination = *mapped;
                 }
@@ -259,7 +244,7 @@ Task<Status> store_in_shares(Executor& executor, Exchange& exchange, Status read
         SharedStores shares(exchange.team, exchange.meeting, root, vector, piece);
         stored = co_await store_shares(executor, &shares);
     }
-    Status all = co_await end_together(executor, exchange.meeting, kStored, std::move(stored));
+    Status all = co_await vote(executor, exchange.meeting, kStored, std::move(stored));
     co_return all;
 }
 
@@ -267,108 +252,62 @@ Task<Status> store_in_shares(Executor& executor, Exchange& exchange, Status read
 Task<Status> store(Executor& executor, Exchange& exchange, Status ready) {
     Status stored = std::move(ready);
     if (stored.ok()) stored = co_await store_blocks(executor, exchange);
-    Status all = co_await end_together(executor, exchange.meeting, kStored, std::move(stored));
+    Status all = co_await vote(executor, exchange.meeting, kStored, std::move(stored));
     co_return all;
+}
+
+// Blocks of which others take part before it is known how all go: what they need is packed first.
+Task<Result<MemoryOffer>> Exchange::bring(Executor& executor) {
+    CellCopies copies;
+    MemoryOffer offer = make_offer(team, traffic, meeting.cell(), question, copies);
+    if (offer.source == Held::other || offer.sink == Held::other) {
+        incoming_ = traffic.incoming;
+        scratch_.replace(traffic);
+        if (scratch_.replaces() && offer.source != Held::in_cell)
+            offer = make_offer(team, traffic, meeting.cell(), question, copies);
+    }
+    Status packed;
+    if (offer.on_device || offer.time_sliced) packed = co_await scratch_.pack(executor);
+    if (offer.on_device && packed.ok())
+        packed = co_await copy_blocks(executor, team, copies.from, copies.to);
+    if (!packed.ok()) offer.source = Held::other;
+    co_return offer;
+}
+
+Task<Status> Exchange::act(Executor& executor, plan::CollPlan plan) {
+    Status done;
+    if (plan.algorithm == plan::Algorithm::cells) {
+        // Contiguous blocks are put in their places at once; others are unpacked on the GPU.
+        unpacks_ = incoming_.empty() || !std::ranges::all_of(incoming_, [](const auto& block) {
+                       return block.bytes() == 0 || block.contiguous();
+                   });
+        if (!unpacks_) traffic.incoming = std::move(incoming_);
+        done = co_await take_from_cells(executor, *this);
+        co_return done;
+    }
+    if (!offer(me()).time_sliced) done = co_await scratch_.pack(executor);
+    if (plan.algorithm == plan::Algorithm::reads)
+        done = co_await read_blocks(executor, *this);
+    else if (plan.algorithm == plan::Algorithm::direct)
+        done = co_await store(executor, *this, std::move(done));
+    else
+        done = co_await store_in_shares(executor, *this, std::move(done), plan.segment);
+    co_return done;
+}
+
+Task<Status> Exchange::settle(Executor& executor) {
+    if (!unpacks_) co_return success();
+    Status unpacked = co_await scratch_.unpack(executor);
+    co_return unpacked;
 }
 
 }  // namespace
 
-Task<Status> end_together(Executor& executor, Meeting& meeting, int step, Status mine) {
-    if (mine.ok())
-        meeting.raise(step);
-    else
-        meeting.fail(mine);
-    Status all = co_await meeting.all_raised(executor, step);
-    // Of its own failure a rank knows more. But that it cannot go this way is no failure, if no rank fails
-    // otherwise: then all go by messages.
-    const bool other = all.error_class() != MPI_ERR_UNSUPPORTED_OPERATION;
-    if (!mine.ok() && !(other && mine.error_class() == MPI_ERR_UNSUPPORTED_OPERATION))
-        co_return mine;
-    co_return all;
-}
-
 Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Traffic traffic,
                                                plan::CallQuestion question) {
-    Exchange exchange(team, std::move(traffic));
-    Status opened = co_await exchange.meeting.open(executor);
-    if (!opened.ok()) co_return opened;
-    DirectScratch scratch(team);
-    CellCopies copies;
-    DirectOffer offer =
-        make_offer(team, exchange.traffic, exchange.meeting.cell(), question, copies);
-    std::vector<p2p::Buffer> incoming;  // where scratch memory takes their place
-    if (offer.sends == Sends::other || offer.takes == Takes::other) {
-        incoming = exchange.traffic.incoming;
-        scratch.replace(exchange.traffic);
-        if (scratch.replaces() && offer.sends != Sends::in_cell)
-            offer = make_offer(team, exchange.traffic, exchange.meeting.cell(), question, copies);
-    }
-    if (offer.on_device) {
-        Status filled = co_await scratch.pack(executor);
-        if (filled.ok()) filled = co_await copy_blocks(executor, team, copies.from, copies.to);
-        if (!filled.ok()) offer.sends = Sends::other;
-    }
-    if (offer.time_sliced) {
-        // Another rank may copy as soon as this one has posted.
-        Status packed = co_await scratch.pack(executor);
-        if (!packed.ok()) offer.sends = Sends::other;
-    }
-    exchange.meeting.post(offer);
-    const auto asked = [&](int first, int end) {
-        return AgreedQuestion(question, exchange.offers(), first, end,
-                              exchange.traffic.only_receiver);
-    };
-    // What the only one who sends says is all that is needed, unless ranks store.
-    const int sender = exchange.traffic.only_sender;
-    plan::CollPlan plan{.algorithm = plan::Algorithm::direct};
-    Status posted;
-    if (sender >= 0) {
-        posted = co_await exchange.meeting.posted(executor, sender);
-        if (posted.ok()) plan = plan_of(team, asked(sender, sender + 1));
-    }
-    const auto stores = [&plan] {
-        return plan.algorithm == plan::Algorithm::direct ||
-               plan.algorithm == plan::Algorithm::direct_shares;
-    };
-    const auto reads = [&plan] { return plan.algorithm == plan::Algorithm::reads; };
-    if (posted.ok() && (stores() || reads())) {
-        posted = co_await exchange.meeting.all_posted(executor);
-        if (posted.ok()) note_brought(team, brought_to(exchange.offers()));
-        if (posted.ok() && (sender < 0 || reads() || !all_take_on_devices(exchange.offers())))
-            plan = plan_of(team, asked(0, exchange.size()));
-    }
-    if (!posted.ok()) {
-        exchange.meeting.fail(posted);
-        co_return posted;
-    }
-    Status done;
-    if (plan.algorithm == plan::Algorithm::cells) {
-        // Contiguous blocks are put in their places at once; others are unpacked on the GPU.
-        const bool at_once =
-            !incoming.empty() && std::ranges::all_of(incoming, [](const p2p::Buffer& block) {
-                return block.bytes() == 0 || block.contiguous();
-            });
-        if (at_once) exchange.traffic.incoming = std::move(incoming);
-        done = co_await take_from_cells(executor, exchange);
-        if (done.ok() && !at_once) done = co_await scratch.unpack(executor);
-    } else if (stores() || reads()) {
-        Status ready;
-        if (!offer.time_sliced) ready = co_await scratch.pack(executor);
-        switch (plan.algorithm) {
-            case plan::Algorithm::reads: done = co_await read_blocks(executor, exchange); break;
-            case plan::Algorithm::direct:
-                done = co_await store(executor, exchange, std::move(ready));
-                break;
-            default:
-                done = co_await store_in_shares(executor, exchange, std::move(ready), plan.segment);
-                break;
-        }
-        if (done.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
-            co_return plan_of(team, asked(0, exchange.size()).by_messages());
-        if (done.ok()) done = co_await scratch.unpack(executor);
-    }
-    if (!done.ok()) co_return done;
-    co_return plan;
+    Exchange exchange(team, std::move(traffic), question);
+    Result<plan::CollPlan> done = co_await exchange.run(executor);
+    co_return done;
 }
 
 }  // namespace gantry::coll

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "coll/neighbor_blocks.hpp"
+#include "coll/node/neighbor_blocks.hpp"
 
 #include "transfer/pack.hpp"
 
@@ -26,8 +26,8 @@ void NeighborBlocks::locate(transfer::Context& context,
         if (each[place].member < 0 || block.bytes() == 0) continue;
         const bool first = count++ == 0;
         bytes += block.bytes();
-        if (memory == NeighborMemory::other) continue;
-        memory = NeighborMemory::other;
+        if (memory == Held::other) continue;
+        memory = Held::other;
         const bool is_strided = !block.contiguous();
         if (!devices || (is_strided && block.address == nullptr)) continue;
         Result<device::Location> location = is_strided
@@ -36,12 +36,12 @@ void NeighborBlocks::locate(transfer::Context& context,
         if (!location.ok() || !location->on_device() || (!first && location->gpu != gpu)) continue;
         if (is_strided && !transfer::in_one_allocation({block, *location, 0, block.bytes()}))
             continue;
-        memory = NeighborMemory::device;
+        memory = Held::device;
         gpu = location->gpu;
         strided = strided || is_strided;
         each[place].location = *location;
     }
-    if (memory != NeighborMemory::device) return;
+    if (memory != Held::device) return;
     context.arbiter.use(gpu);
     time_sliced = context.arbiter.is_time_sliced(gpu);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "coll/mapped_peers.hpp"
+#include "coll/node/mapped_peers.hpp"
 
 #include "base/scope.hpp"
 #include "transfer/mover.hpp"

@@ -8,35 +8,21 @@
 // says) reaches a common choice by its offer alone. Functions here see no engine, no team and no clock.
 #pragma once
 
+#include "coll/node/memory_offer.hpp"
 #include "plan/coll_question.hpp"
-#include "transfer/board.hpp"
 
 namespace gantry::coll {
 
-struct DirectOffer;
-struct ReduceOffer;
 struct ReductionCall;
-
-// The offers of those who have posted in a meeting, by member.
-template <class Offer>
-class Offers {
-  public:
-    explicit Offers(const transfer::Meeting& meeting) : meeting_(meeting) {}
-    int size() const { return meeting_.size(); }
-    const Offer& operator[](int member) const { return meeting_.offer<Offer>(member); }
-
-  private:
-    const transfer::Meeting& meeting_;
-};
 
 class AgreedQuestion {
   public:
     // Of an exchange; of what members [first, end) send, who have posted. Where these are not all, nothing is
     // known of where the others take their blocks.
-    AgreedQuestion(const plan::CallQuestion& call, const Offers<DirectOffer>& offers, int first,
-                   int end, int only_receiver);
+    AgreedQuestion(const plan::CallQuestion& call, const Offers& offers, int first, int end,
+                   int only_receiver);
     // Of a reduction; all have posted.
-    AgreedQuestion(const plan::CallQuestion& call, const Offers<ReduceOffer>& offers,
+    AgreedQuestion(const plan::CallQuestion& call, const Offers& offers,
                    const ReductionCall& reduction);
     // The same when some rank could not go over the board.
     AgreedQuestion by_messages() const;
@@ -52,13 +38,12 @@ struct Brought {
     bool time_sliced = false;  // some share a GPU that works for one process at a time
     bool mixed = false;        // small memory of the host and of devices
 };
-Brought brought_to(const Offers<DirectOffer>& offers);
-Brought brought_to(const Offers<ReduceOffer>& offers);
+Brought brought_to(const Offers& offers);
 
-bool all_take_on_devices(const Offers<DirectOffer>& offers);
+bool all_take_on_devices(const Offers& offers);
 // Whether some rank's result replaces its vector.
-bool any_in_place(const Offers<ReduceOffer>& offers, const ReductionCall& reduction);
+bool any_in_place(const Offers& offers, const ReductionCall& reduction);
 // Who works for that member: the first of those that share its GPU, if that is time-sliced.
-int worker_of(const Offers<ReduceOffer>& offers, int member);
+int worker_of(const Offers& offers, int member);
 
 }  // namespace gantry::coll

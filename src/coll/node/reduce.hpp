@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Direct reductions: ranks of one node reduce what the others have, without messages. They agree on
-// the board of the node (transfer/board.hpp), as in a direct exchange (direct_exchange.hpp).
+// Reductions inside a node: its ranks reduce what the others have, without messages (node_call.hpp).
 //
 //   host memory, small   every rank's vector lies in its cell; who wants a result reads all of them
 //   device memory        a kernel reads the vectors of all ranks where they are, through mappings:

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // NeighborBlocks: what a rank knows of the blocks of one direction of a neighbor exchange
-// (coll/neighbor_direct.hpp): which ranks of its node they are for or from, and where they lie.
+// (coll/node/neighbor.hpp): which ranks of its node they are for or from, and where they lie.
 #pragma once
 
-#include "coll/neighbor_direct.hpp"
+#include "coll/node/memory_offer.hpp"
+#include "coll/node/neighbor.hpp"
 #include "coll/planner.hpp"
 #include "transfer/context.hpp"
 
 #include <vector>
 
 namespace gantry::coll {
-
-// Of all blocks of the direction that stay on this node.
-enum class NeighborMemory : std::uint8_t {
-    nothing,  // they are empty
-    device,   // of one GPU, which moves them by kernels
-    other,
-};
 
 struct NeighborBlocks {
     struct End {
@@ -29,7 +23,8 @@ struct NeighborBlocks {
     std::vector<End> each;     // in the order of the edges
     std::vector<int> members;  // that these lead to, once each
 
-    NeighborMemory memory = NeighborMemory::nothing;
+    Held memory =
+        Held::nothing;  // all that stay here: of one GPU, which moves them by kernels, or other
     int gpu = 0;
     bool time_sliced = false, strided = false;
     Bytes bytes = 0;

@@ -12,7 +12,7 @@
 
 #include "base/task.hpp"
 #include "coll/device_scratch.hpp"
-#include "coll/direct_offer.hpp"
+#include "coll/node/exchange_offer.hpp"
 
 #include <vector>
 
