@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/host_reader.hpp"
 
-#include "base/yield.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
-#include "plan/cma_candidate.hpp"
-#include "transfer/context.hpp"
+#include "transfer/peer_memory/read.hpp"
 
 #include <algorithm>
 
@@ -44,22 +42,8 @@ void ask_with(plan::CollBoard& board, const MayRead& says) {
 
 Task<Status> read_from(Executor& executor, Team team, int member, std::uint64_t address, void* to,
                        Bytes bytes) {
-    transfer::Endpoint& owner = endpoint_of(team, member);
-    transfer::HostReads& measured = team.context->host_reads;
-    for (Bytes read = 0; read < bytes;) {
-        if (read > 0) co_await Yield(executor);
-        const Bytes piece = std::min(plan::kReadPiece, bytes - read);
-        const Nanoseconds began = executor.now();
-        Completion done(executor);
-        owner.transport->read_memory(owner.rank, address + read, static_cast<std::byte*>(to) + read,
-                                     piece, done);
-        Status status = co_await done;
-        if (!status.ok()) co_return status;
-        if (piece >= transfer::HostReads::kSample)
-            measured.read(owner, piece, executor.now() - began);
-        read += piece;
-    }
-    co_return success();
+    return transfer::read(executor, *team.context, {endpoint_of(team, member), address, bytes},
+                          static_cast<std::byte*>(to));
 }
 
 Task<Status> read_into(Executor& executor, Team team, int member, std::uint64_t address,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Host memory of other ranks of the node, read where it lies (Transport::read_memory): the owner has said
-// on the board where, and does nothing. Each read is timed, and so known to whoever chooses a way
-// (transfer/host_reads.hpp).
+// Host memory of other ranks of the node, read where it lies (transfer/peer_memory/read.hpp), and what a rank
+// says of that on the board.
 #pragma once
 
 #include "base/task.hpp"
