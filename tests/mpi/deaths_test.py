@@ -14,6 +14,8 @@ import subprocess
 import time
 import unittest
 
+from reasons import why_not
+
 PROGRAM = os.environ.get("GANTRY_MPI_TESTS", "mpi_tests")
 PATIENCE = 60
 RANKS = 3
@@ -72,7 +74,7 @@ class Deaths(unittest.TestCase):
                 while ranks[victim].poll() is None and not is_stopped(ranks[victim]) and time.monotonic() < limit:
                     time.sleep(0.001)  # between two looks: a process that is no tracer is not told of a stop
                 if ranks[victim].poll() == 77:
-                    self.skipTest(all_they_say(ranks)[0][0])
+                    self.skipTest(why_not(all_they_say(ranks)[0][0]))
                 # Nobody can have ended: all meet behind its messages.
                 self.assertEqual([rank.poll() for rank in ranks], [None] * RANKS)
                 ranks[victim].send_signal(signal.SIGCONT)
@@ -88,7 +90,7 @@ class Deaths(unittest.TestCase):
                 said, late = all_they_say(ranks)
                 self.assertEqual(late, [], f"ranks that did not end within {PATIENCE} s; all said {said}")
                 if 77 in [rank.returncode for rank in ranks]:
-                    self.skipTest(said[0])
+                    self.skipTest(why_not(said[0]))
                 for rank in range(RANKS):
                     expected = (-signal.SIGKILL, "exchanging\n") if rank == victim else (0, f"exchanging\nlost rank {victim}\n")
                     self.assertEqual((ranks[rank].returncode, said[rank]), expected, f"rank {rank}: {said}")

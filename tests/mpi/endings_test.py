@@ -8,6 +8,8 @@ import re
 import subprocess
 import unittest
 
+from reasons import why_not
+
 MPIEXEC = os.environ.get("GANTRY_MPIEXEC", "mpiexec")
 PROGRAM = os.environ.get("GANTRY_MPI_TESTS", "mpi_tests")
 PATIENCE = 100  # seconds; only ends a test that hangs
@@ -86,7 +88,7 @@ class Endings(unittest.TestCase):
         case = "a_persistent_kernel_takes_some_messages"
         code, said = run(case, 2, GANTRY_EXPLAIN="on")
         if code == 77:
-            self.skipTest(said)
+            self.skipTest(why_not(said))
         self.assertEqual(code, 0, said)  # it went on until a kernel had taken some
         taken = re.findall(r"rank \d: small device copies taken by persistent kernels: (\d+) \(launched: (\d+);", said)
         self.assertTrue(taken, said)
@@ -148,7 +150,7 @@ class Endings(unittest.TestCase):
     def test_a_context_destroyed_before_finalize_is_no_news(self):
         code, said = run("a_context_destroyed_before_finalize_is_dropped_quietly", 2, CUDA_VISIBLE_DEVICES="0")
         if code == 77:
-            self.skipTest(said)
+            self.skipTest(why_not(said))
         self.assertEqual((code, said), (0, ""))
 
     def test_a_killed_job_leaves_nothing_in_shared_memory(self):
