@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Plans pinned as a table that people can read and review: plans.txt holds, for each scene, which
-// way each message goes, what the model expects and what lost. A change of the planner shows as a
-// diff of that file; GANTRY_GOLDEN_UPDATE=1 rewrites it.
+// way each message goes. A choice that changes shows as a diff of that file; GANTRY_GOLDEN_UPDATE=1 rewrites it.
 #include "golden/pinned.hpp"
 #include "golden/scenes.hpp"
 #include "plan/text.hpp"
@@ -11,8 +10,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace gantry::test {
 namespace {
@@ -29,33 +31,21 @@ const char* letter(MemoryKind kind) {
     return "?";
 }
 
-// What the winner cost less than, and what could not be done at all.
-std::string beaten_text(const plan::Choice& choice) {
-    std::string text;
-    for (int i = 0; i < choice.rejected_count; ++i) {
-        const plan::Rejected& rejected = choice.rejected[i];
-        if (rejected.expected == 0) continue;
-        text += fmt::format("{}{} {}", text.empty() ? " | " : ", ", plan::name(rejected.protocol),
-                            plan::time_text(rejected.expected));
-        if (std::string_view(rejected.why) != "slower") text += fmt::format(" ({})", rejected.why);
-    }
-    return text;
-}
-std::string impossible_text(const plan::Choice& choice) {
-    std::string text;
-    for (int i = 0; i < choice.rejected_count; ++i) {
-        const plan::Rejected& rejected = choice.rejected[i];
-        if (rejected.expected != 0 || rejected.protocol == plan::Protocol::self) continue;
-        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", plan::name(rejected.protocol),
-                            rejected.why);
-    }
+// The choice alone: what follows from prices (how many chunks, how deep, how long it takes) is not pinned.
+std::string way_text(plan::Plan plan, Bytes bytes) {
+    plan.why = "";
+    plan.chunk = bytes;
+    plan.depth = 1;
+    std::string text = plan::describe(plan, bytes);
+    if (const std::string one = fmt::format("1 chunk of {}, ", plan::bytes_text(bytes));
+        text.find(one) != std::string::npos)
+        text.erase(text.find(one), one.size());
     return text;
 }
 
-std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind> sink) {
-    std::string text;
-    std::string
-        said;  // neighbouring sizes are impossible for the same reasons: printed when they change
+// Neighbouring sizes that go alike are one line.
+std::string ways(const Scene& scene, MemoryKind source, std::optional<MemoryKind> sink) {
+    std::string text, said;
     for (Bytes bytes : {Bytes{8}, 16 * kKiB, 64 * kKiB, kMiB, 4 * kMiB, 64 * kMiB}) {
         plan::Question question{.bytes = bytes, .source = end(source, scene.ipc), .sink = {}};
         if (sink) question.sink = end(*sink, scene.ipc);
@@ -63,22 +53,17 @@ std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind
         question.source.contiguous = !(scene.strided && question.source.on_device());
         question.sink.contiguous = !(scene.strided && question.sink.on_device());
         const plan::Choice choice = choose(question, scene.facts, scene.tuning);
-        const std::string ends = fmt::format("{}->{}", letter(source), sink ? letter(*sink) : "?");
-        const std::string impossible = impossible_text(choice);
-        if (impossible != said && !scene.facts.peer.self)
-            text += fmt::format("{} cannot go by {}\n", ends, impossible);
-        said = impossible;
-        text +=
-            fmt::format("{} {:>8}  {:>8}  {}", ends, plan::bytes_text(bytes),
-                        plan::time_text(choice.plan.expected), plan::describe(choice.plan, bytes));
-        if (choice.plan.ahead > 0) text += fmt::format(", {} ahead", choice.plan.ahead);
-        text += beaten_text(choice) + "\n";
+        const std::string way = way_text(choice.plan, bytes);
+        if (way != std::exchange(said, way))
+            text += fmt::format("  from {:>6}  {}\n", plan::bytes_text(bytes), way);
     }
     return text;
 }
 
+using Ends = std::pair<MemoryKind, std::optional<MemoryKind>>;
+
 // Those that differ from others only by what kind of host or device memory an end is.
-std::string rows_where_they_matter(const Scene& scene) {
+std::vector<Ends> ends_where_they_matter(const Scene& scene) {
     constexpr std::string_view kScenes[] = {
         "one shared GPU (H200), busy: nobody copied in it lately",
         "two GPUs with peer access (H200), mapping not open yet",
@@ -88,37 +73,55 @@ std::string rows_where_they_matter(const Scene& scene) {
         "two nodes, PCIe 5 and 400 Gb/s (H200)",
     };
     if (std::ranges::find(kScenes, scene.name) == std::end(kScenes)) return {};
-    return rows(scene, MemoryKind::pinned, {}) + rows(scene, MemoryKind::pinned, MemoryKind::host) +
-           rows(scene, MemoryKind::device, MemoryKind::managed);
+    return {{MemoryKind::pinned, std::nullopt},
+            {MemoryKind::pinned, MemoryKind::host},
+            {MemoryKind::device, MemoryKind::managed}};
 }
 
+std::vector<Ends> ends_of(const Scene& scene) {
+    using enum MemoryKind;
+    if (scene.strided)
+        return {{device, std::nullopt}, {device, device}, {device, host}, {host, device}};
+    std::vector<Ends> all;
+    const bool to_self = scene.facts.peer.self;
+    if (scene.name != "one node, no GPU") {
+        if (!to_self) all.push_back({device, std::nullopt});
+        for (const Ends& each : std::initializer_list<Ends>{{device, device},
+                                                            {device, host},
+                                                            {device, pinned},
+                                                            {host, device},
+                                                            {pinned, device},
+                                                            {managed, device}})
+            all.push_back(each);
+        if (!to_self) std::ranges::copy(ends_where_they_matter(scene), std::back_inserter(all));
+    }
+    if (!to_self) all.push_back({host, std::nullopt});
+    all.push_back({host, host});
+    return all;
+}
+
+// Ends that go alike are named together.
 std::string table() {
     std::string text =
-        "# Plans by scene (tests/golden/scenes.hpp). H pageable host, P pinned, D device, M "
+        "# Ways of messages by scene (tests/golden/scenes.hpp). H pageable host, P pinned, D "
+        "device, M "
         "managed; ? the sender's offer.\n"
         "# Rewrite with GANTRY_GOLDEN_UPDATE=1 golden_tests; read the diff before committing it.\n";
     for (const Scene& scene : scenes()) {
+        std::vector<std::pair<std::string, std::string>> alike;
+        for (const auto& [source, sink] : ends_of(scene)) {
+            const std::string name =
+                fmt::format("{}->{}", letter(source), sink ? letter(*sink) : "?");
+            std::string way = ways(scene, source, sink);
+            const auto same = std::ranges::find(alike, way, &decltype(alike)::value_type::second);
+            if (same != alike.end())
+                same->first += " " + name;
+            else
+                alike.emplace_back(name, std::move(way));
+        }
         text += fmt::format("\n== {} ==\n", scene.name);
-        if (scene.strided) {
-            text += rows(scene, MemoryKind::device, {});
-            text += rows(scene, MemoryKind::device, MemoryKind::device);
-            text += rows(scene, MemoryKind::device, MemoryKind::host);
-            text += rows(scene, MemoryKind::host, MemoryKind::device);
-            continue;
-        }
-        const bool has_gpu = scene.name != "one node, no GPU";
-        if (has_gpu) {
-            if (!scene.facts.peer.self) text += rows(scene, MemoryKind::device, {});
-            text += rows(scene, MemoryKind::device, MemoryKind::device);
-            text += rows(scene, MemoryKind::device, MemoryKind::host);
-            text += rows(scene, MemoryKind::device, MemoryKind::pinned);
-            text += rows(scene, MemoryKind::host, MemoryKind::device);
-            text += rows(scene, MemoryKind::pinned, MemoryKind::device);
-            text += rows(scene, MemoryKind::managed, MemoryKind::device);
-            if (!scene.facts.peer.self) text += rows_where_they_matter(scene);
-        }
-        if (!scene.facts.peer.self) text += rows(scene, MemoryKind::host, {});
-        text += rows(scene, MemoryKind::host, MemoryKind::host);
+        for (const auto& [names, way] : alike)
+            text += names + "\n" + way;
     }
     return text;
 }
