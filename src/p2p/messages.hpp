@@ -146,9 +146,7 @@ class Messages {
         if (!has_left) counted.sent_later.add(bytes);
     }
     // The program is in a call that returns as soon as this request is done; null: it is not.
-    void await(const Request* request) {
-        context.await(request != nullptr ? &request->done : nullptr);
-    }
+    void await(const Request* request) { awaited_ = request; }
 
     // --- messages under way ---
     // Starts what the sender of a message has to do: at once, or when the first answer comes.
@@ -232,8 +230,9 @@ class Messages {
     void on_put_request(int from, const wire::PutRequest& put);
 
     std::vector<std::unique_ptr<Conversation>> conversations_;
-    std::vector<int> fin_queues_;               // peers with messages in `fins`
-    bool open_batch_ = false;                   // gets since the last turn may wait for others
+    std::vector<int> fin_queues_;  // peers with messages in `fins`
+    bool open_batch_ = false;      // gets since the last turn may wait for others
+    const Request* awaited_ = nullptr;
     std::optional<layout::Signature> leaving_;  // of the message that is being sent
 };
 

@@ -11,10 +11,11 @@ namespace gantry::p2p {
 int Messages::progress() {
     int events = 0;
     if (device.pending()) {
-        events += context.look_at_copies();
+        events += context.look_at_copies(awaited_ != nullptr ? &awaited_->done : nullptr);
         // The program goes on, if it waited for just that: its next call may be what the peer waits
         // for.
-        if (context.awaited_ended()) {
+        if (awaited_ != nullptr && awaited_->done) {
+            awaited_ = nullptr;
             if (!fin_queues_.empty()) send_fins();
             return events;
         }

@@ -80,8 +80,7 @@ Status NodeMemory::make_private(const Parts& parts) {
 
 Result<SegmentName> NodeMemory::make_shared(const Parts& parts) {
     const Bytes memory = memory_offset(parts);
-    Result<Segment> made =
-        Segment::create(kWhat, memory + memory_bytes(parts));
+    Result<Segment> made = Segment::create(kWhat, memory + memory_bytes(parts));
     GANTRY_TRY(made.status());
     segment_ = std::move(made.value());
     GANTRY_TRY(segment_.reserve(0, control_bytes(parts)));
@@ -90,8 +89,8 @@ Result<SegmentName> NodeMemory::make_shared(const Parts& parts) {
     return segment_.name();
 }
 
-Status NodeMemory::map_shared(const SegmentName& name, const Parts& parts,
-                              std::size_t self, Bytes own_bytes) {
+Status NodeMemory::map_shared(const SegmentName& name, const Parts& parts, std::size_t self,
+                              Bytes own_bytes) {
     if (!segment_) {
         Result<Segment> opened = Segment::open(kWhat, name);
         GANTRY_TRY(opened.status());

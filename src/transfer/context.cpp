@@ -154,7 +154,7 @@ void Context::keep_anchors() {
 
 // Who waited for a copy goes on before the next copy and the network are asked about: it may have
 // something to send.
-int Context::look_at_copies() {
+int Context::look_at_copies(const bool* awaited) {
     arbiter.before_look();
     int events = 0, ended = 0;
     for (int look = 0; ended == 0 && look < looks_at_copies_ && device.pending(); ++look)
@@ -162,17 +162,9 @@ int Context::look_at_copies() {
     do {
         events += ended;
         if (executor.has_ready()) events += executor.run_ready();
-        if (awaited_ != nullptr && *awaited_) return events;
+        if (awaited != nullptr && *awaited) return events;
         ended = ended > 0 && device.pending() ? device.progress() : 0;
     } while (ended > 0);
-    return events;
-}
-
-int Context::resume() {
-    int events = board.idle() ? 0 : board.progress();
-    // Behind the transports: what came from a peer may go to a copy engine meanwhile.
-    events += host_copies.progress();
-    if (executor.has_ready()) events += executor.run_ready();
     return events;
 }
 

@@ -95,8 +95,9 @@ class Context {
     void pin_board();
 
     // --- progress: parts of one turn of the engine, in this order; p2p/progress.cpp has what is between ---
-    // Copies that have ended, and then who waited for them.
-    int look_at_copies();
+    // Copies that have ended, and then who waited for them; to the end of what a call of the program waits for
+    // (null: of nothing).
+    int look_at_copies(const bool* awaited);
     // Of allocations that the program freed and peers may have mapped, and of anchors.
     void tell_peers() {
         // Reading the clock costs as much as a look at a ring, and exported memory is looked at rarely.
@@ -111,18 +112,16 @@ class Context {
         return events;
     }
     // Steps on the board, copies of the processor, and whoever waits and may go on.
-    int resume();
+    int resume() {
+        int events = board.idle() ? 0 : board.progress();
+        // Behind the transports: what came from a peer may go to a copy engine meanwhile.
+        events += host_copies.progress();
+        if (executor.has_ready()) events += executor.run_ready();
+        return events;
+    }
     // For somebody who waits, after a turn that brought nothing: only the network again, a few
     // times, where all messages come by it and no device is at work.
     int look_again();
-    // The program is in a call that returns as soon as this is true; null: it is not.
-    void await(const bool* done) { awaited_ = done; }
-    // Once.
-    bool awaited_ended() {
-        if (awaited_ == nullptr || !*awaited_) return false;
-        awaited_ = nullptr;
-        return true;
-    }
     bool idle() const;  // nothing is copied or awaited here
     bool busy() const;  // transports have something under way
 
@@ -134,7 +133,6 @@ class Context {
     void on_anchor(int from, transport::ConstSpan anchor, transport::ConstSpan);
     bool board_pinned_ = false;
     unsigned turns_ = 0;
-    const bool* awaited_ = nullptr;
     int looks_at_copies_ = 1;                       // at most, in one turn
     transport::Transport* only_network_ = nullptr;  // where every other rank is reached by it
 };
