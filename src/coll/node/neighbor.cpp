@@ -80,7 +80,6 @@ class NodeExchange {
 
     Task<Status> on_board(Executor& executor);
     Task<Status> store(Executor& executor);
-    Status plan_stores(MappedPeers& mappings);
     Status plan_stores_to(int member, MappedPeers& mappings);
     Status plan_own();
     Task<Status> await_blocks_of(Executor& executor, int member);
@@ -278,16 +277,11 @@ Status NodeExchange::plan_stores_to(int member, MappedPeers& mappings) {
     return success();
 }
 
-Status NodeExchange::plan_stores(MappedPeers& mappings) {
-    if (own_on_board()) GANTRY_TRY(plan_own());
-    for (const int member : stored_to_)
-        GANTRY_TRY(plan_stores_to(member, mappings));
-    return success();
-}
-
 Task<Status> NodeExchange::store(Executor& executor) {
     MappedPeers mappings(context_.device);
-    Status planned = plan_stores(mappings);
+    Status planned = own_on_board() ? plan_own() : success();
+    for (const int member : stored_to_)
+        if (planned.ok()) planned = plan_stores_to(member, mappings);
     GANTRY_CO_TRY(planned);
     Status stored = co_await stores_.run(executor, context_, to_.gpu);
     co_return stored;
