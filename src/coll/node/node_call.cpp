@@ -38,7 +38,8 @@ Task<Result<plan::CollPlan>> NodeCall::run(Executor& executor) {
     if (!opened.ok()) co_return opened;
     Result<MemoryOffer> brought = co_await bring(executor);
     // Who can offer nothing goes by messages, and so do all.
-    MemoryOffer mine{.source = Held::other, .sink = Held::other};
+    MemoryOffer mine;
+    mine.source = mine.sink = Held::other;
     if (brought.ok()) mine = *brought;
     meeting.post(mine);
     Status chosen = co_await choose(executor);
