@@ -23,7 +23,7 @@ TEST(ShmVersion, AMixedJobIsRefusedWithASentenceThatNamesBoth) {
     std::memcpy(&name, told.data(), sizeof name);
     Result<Segment> node = Segment::open("gantry-node", name);
     ASSERT_TRUE(node.ok()) << node.status().text();
-    Result<Mapping> head = node->map(0, page_bytes());
+    Result<SegmentMapping> head = node->map(0, page_bytes());
     ASSERT_TRUE(head.ok());
     const std::uint32_t other = kWireVersion + 1;
     std::memcpy(head->address(), &other, sizeof other);
