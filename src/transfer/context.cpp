@@ -108,6 +108,27 @@ void Context::tell_of_freed_memory(transport::MessageKind kind) {
     }
 }
 
+void Context::add_transport(transport::Transport& transport) {
+    transports.push_back(&transport);
+    arbiter.tell_neighbours(transport);
+}
+
+void Context::remove_transport(transport::Transport& transport) {
+    std::erase(transports, &transport);
+}
+
+void Context::forget(int peer) {
+    if (endpoints.known(peer) != nullptr) {
+        flags.awaited.drop(peer);
+        pools.take_back(peer);
+        pools.unpin(endpoints.to(peer));
+    }
+    exports.forget(peer);
+    anchors.forget(peer);
+    selections.forget_everything();
+    endpoints.drop(peer);
+}
+
 void Context::keep_anchors(transport::MessageKind kind) {
     while (const auto next = anchors.next_to_tell()) {
         Endpoint& told = endpoints.to(next->peer);

@@ -42,7 +42,7 @@ class Context {
     plan::Explain& explain;
     Timeline* const timeline;  // null: nobody traces
     const config::Config& config;
-    const std::vector<transport::Transport*> transports;
+    std::vector<transport::Transport*> transports;  // more come with ranks of other jobs
     const int world_rank;
     const plan::Tuning tuning;
 
@@ -95,6 +95,11 @@ class Context {
     void pin_board();
     // The program freed allocations that peers may have mapped: tells them. Looks now and then.
     void tell_of_freed_memory(transport::MessageKind kind);
+    // A transport to ranks of other jobs, behind those that there are; and its end.
+    void add_transport(transport::Transport& transport);
+    void remove_transport(transport::Transport& transport);
+    // Everything here that is about that peer of another job: its number becomes another's.
+    void forget(int peer);
     // Tells peers of our anchors, and opens one of theirs at most.
     void keep_anchors(transport::MessageKind kind);
 

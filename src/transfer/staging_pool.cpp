@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 
 #include <new>
+#include <utility>
 
 namespace gantry::transfer {
 namespace {
@@ -94,6 +95,29 @@ Result<std::byte*> StagingPools::slot_of(Endpoint& owner, transport::Pool which,
 
 void StagingPools::release(transport::Pool which, std::uint32_t unit, std::uint32_t units) {
     if (std::optional<SlotPool>& pool = pools_[index_of(which)]) pool->release(unit, units);
+}
+
+void StagingPools::unpin(Endpoint& owner) {
+    for (const transport::Pool which : {transport::Pool::host_cells, transport::Pool::device_slots}) {
+        if (!owner.pool_pinned[index_of(which)]) continue;
+        auto memory = owner.shared->pool(which);
+        if (memory.ok()) device_.unpin(memory->data());
+        owner.pool_pinned[index_of(which)] = false;
+    }
+}
+
+bool StagingPools::drop_private_slots() {
+    if (private_slots_ == nullptr) return true;
+    for (const std::optional<SlotPool>& pool : pools_)
+        if (pool && pool->free_units() < pool->total_units()) return false;
+    for (auto& [transport, region] : regions_)
+        transport->release_memory(region);
+    regions_.clear();
+    if (std::exchange(slots_pinned_, false)) device_.unpin(private_slots_.get());
+    for (std::optional<SlotPool>& pool : pools_)
+        pool.reset();
+    private_slots_.reset();
+    return true;
 }
 
 void StagingPools::take_back(int rank) {
