@@ -7,6 +7,8 @@
 #include "job/pmi.hpp"
 #include "job/store_text.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace gantry::job {
@@ -23,6 +25,39 @@ Status check(const SpawnOrder& order) {
         if (std::ranges::any_of(program.command, has_newline))
             return failure(MPI_ERR_SPAWN,
                            "an argument of {} holds an end of line, which PMI-1 cannot pass on",
+                           program.command.front());
+    return success();
+}
+
+std::string info_of(const SpawnedProgram& program, std::string_view key) {
+    for (const auto& [name, value] : program.info)
+        if (name == key) return value;
+    return {};
+}
+
+// Whether that program is where the launcher will look, as far as this machine knows.
+bool is_there(const SpawnedProgram& program) {
+    const std::string& name = program.command.front();
+    const std::string folder = info_of(program, "wdir");
+    if (name.find('/') != std::string::npos) {
+        const std::string path = name.front() == '/' || folder.empty() ? name : folder + "/" + name;
+        return access(path.c_str(), X_OK) == 0;
+    }
+    const std::string path = config::environment("PATH").value_or("");
+    for (std::string_view rest = path; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(':'), rest.size());
+        if (access((std::string(rest.substr(0, end)) + "/" + name).c_str(), X_OK) == 0) return true;
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return false;
+}
+
+Status check_programs(const SpawnOrder& order) {
+    for (const SpawnedProgram& program : order.programs)
+        if (info_of(program, "host").empty() && info_of(program, "path").empty() &&
+            !is_there(program))
+            return failure(MPI_ERR_SPAWN,
+                           "there is no program {} on this machine that may be executed",
                            program.command.front());
     return success();
 }
@@ -47,6 +82,9 @@ std::string lines_of(const SpawnOrder& order, std::size_t index) {
 
 Task<Status> PmiJob::spawn(Executor& executor, SpawnOrder order) {
     Status passable = check(order);
+    GANTRY_CO_TRY(passable);
+    // Our own server says what it cannot start; others end the job for it.
+    if (!takes_abort_text_) passable = check_programs(order);
     GANTRY_CO_TRY(passable);
     std::string lines;
     for (std::size_t i = 0; i < order.programs.size(); ++i)

@@ -140,7 +140,7 @@ MPI_CASE_CHILD(child_of_several, 3) {
     int found = 0;
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &found));
     CHECK(found);
-    CHECK_EQ(*number, rank() == 0 ? 0 : 1);
+    if (found) CHECK_EQ(*number, rank() == 0 ? 0 : 1);
     MPI_Comm up = parent();
     OK(MPI_Barrier(up));
     OK(MPI_Comm_disconnect(&up));
@@ -164,6 +164,59 @@ MPI_CASE(several_programs_are_spawned_as_one_job, 2) {
     OK(MPI_Comm_remote_size(down, &others));
     CHECK_EQ(others, 3);
     OK(MPI_Barrier(down));
+    OK(MPI_Comm_disconnect(&down));
+}
+
+namespace {
+
+// Everybody puts its number into all windows, and counts at the first.
+void use_window(MPI_Comm all) {
+    constexpr int kTimes = 50;
+    int place = 0, together = 0;
+    MPI_Comm_rank(all, &place);
+    MPI_Comm_size(all, &together);
+    int* memory = nullptr;
+    MPI_Win window = MPI_WIN_NULL;
+    OK(MPI_Win_allocate(static_cast<MPI_Aint>(sizeof(int)) * (together + 1), sizeof(int),
+                        MPI_INFO_NULL, all, &memory, &window));
+    memory[together] = 0;
+    OK(MPI_Win_fence(0, window));
+    for (int target = 0; target < together; ++target)
+        OK(MPI_Put(&place, 1, MPI_INT, target, place, 1, MPI_INT, window));
+    OK(MPI_Win_fence(0, window));
+    for (int i = 0; i < together; ++i)
+        CHECK_EQ(memory[i], i);
+    const int one = 1;
+    int counted = 0;
+    for (int i = 0; i < kTimes; ++i) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window));
+        OK(MPI_Accumulate(&one, 1, MPI_INT, 0, together, 1, MPI_INT, MPI_SUM, window));
+        OK(MPI_Win_unlock(0, window));
+    }
+    OK(MPI_Barrier(all));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window));
+    OK(MPI_Get(&counted, 1, MPI_INT, 0, together, 1, MPI_INT, window));
+    OK(MPI_Win_unlock(0, window));
+    CHECK_EQ(counted, kTimes * together);
+    OK(MPI_Win_free(&window));
+}
+
+}  // namespace
+
+MPI_CASE_CHILD(child_uses_a_window, 2) {
+    MPI_Comm up = parent(), all = MPI_COMM_NULL;
+    OK(MPI_Intercomm_merge(up, 1, &all));
+    use_window(all);
+    OK(MPI_Comm_disconnect(&all));
+    OK(MPI_Comm_disconnect(&up));
+}
+
+// The first ranks of both jobs have the same number in their jobs, and want the same lock.
+MPI_CASE(a_window_spans_two_jobs, 2) {
+    MPI_Comm down = spawn_case("child_uses_a_window", 2), all = MPI_COMM_NULL;
+    OK(MPI_Intercomm_merge(down, 0, &all));
+    use_window(all);
+    OK(MPI_Comm_disconnect(&all));
     OK(MPI_Comm_disconnect(&down));
 }
 

@@ -97,6 +97,7 @@ Engine::Engine(Parts parts)
       postbox_(*this),
       requests_(*this),
       universe_size_(parts_.job->size()),
+      app_number_(parts_.job->app_number()),
       patience_(crowded(parts_.job->local_size()) ? 0 : parts_.config->spin) {
     everybody_.context = kEngineContext | p2p::kCollectiveContext;
     everybody_.rank = rank();

@@ -149,6 +149,8 @@ class Engine {
     HeldPartitions& held_partitions() { return held_partitions_; }
     // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
     const int* universe_size() const { return &universe_size_; }
+    // The same of MPI_APPNUM; null: the launcher does not say.
+    const int* app_number() const { return app_number_ >= 0 ? &app_number_ : nullptr; }
 
     // This rank alone, for copies between buffers of any kind: messages to itself, each under a tag
     // of its own.
@@ -190,6 +192,7 @@ class Engine {
     std::uint32_t copies_ = 0;
     std::uint64_t contexts_taken_ = 0;
     int universe_size_ = 0;
+    int app_number_ = -1;
     Patience patience_;
     bool starting_ = false;
     bool started_ = false;
