@@ -60,8 +60,7 @@ Result<std::unique_ptr<Job>> become_guest() {
     // Onto itself: from there on it is inherited.
     posix_spawn_file_actions_adddup2(&actions, ends[1], ends[1]);
     pid_t process = 0;
-    const int error =
-        posix_spawn(&process, program.c_str(), &actions, nullptr, arguments, environ);
+    const int error = posix_spawn(&process, program.c_str(), &actions, nullptr, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     if (error != 0) return cannot(program.c_str(), error);

@@ -43,8 +43,8 @@ void Letters::send(std::string_view text) {
 
 Status Letters::push() {
     while (!outgoing_.empty()) {
-        const ssize_t sent = ::send(descriptor(), outgoing_.data(), outgoing_.size(),
-                                    MSG_NOSIGNAL | MSG_DONTWAIT);
+        const ssize_t sent =
+            ::send(descriptor(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) return comes_later(errno) ? success() : gone(errno);
         outgoing_.erase(0, static_cast<std::size_t>(sent));
     }

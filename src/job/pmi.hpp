@@ -64,7 +64,7 @@ class PmiJob : public Job {
     std::vector<int> nodes_;
     bool takes_abort_text_ = false;  // our own server, which prints the reason
     bool finalized_ = false;
-    bool asking_ = false;  // in consult(): others wait
+    bool asking_ = false;                                       // in consult(): others wait
     std::vector<std::pair<std::string, std::string>> pending_;  // pieces not sent yet, in order
     std::map<std::string, std::string, std::less<>> cache_;     // values that were fetched
     Completion* answered_ = nullptr;

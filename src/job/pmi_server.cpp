@@ -184,6 +184,13 @@ void PmiServer::begin_round_if_all_left() {
         if (std::exchange(clients_[i].waits_for_round, false)) welcome(static_cast<int>(i));
 }
 
+bool PmiServer::nobody_came() const {
+    if (round_ > 0) return false;
+    for (const Client& client : clients_)
+        if (client.membership != Membership::outside) return false;
+    return true;
+}
+
 std::string PmiServer::name_of_round() const {
     return round_ == 0 ? job_name_ : fmt::format("{}-{}", job_name_, round_);
 }

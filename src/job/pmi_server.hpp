@@ -47,6 +47,8 @@ class PmiServer {
     // In the current round.
     Membership membership(int rank) const { return clients_[index(rank)].membership; }
     int round() const { return round_; }
+    // In no round so far has any rank been a member.
+    bool nobody_came() const;
     // Whether it has left this round and waits for the next.
     bool waits_for_round(int rank) const { return clients_[index(rank)].waits_for_round; }
     // From now on no barrier opens: everybody in one, or entering one, is told why.

@@ -114,7 +114,8 @@ Result<std::string> PmiJob::parent_port() {
 }
 
 Task<Status> PmiJob::publish_name(Executor& executor, std::string name, std::string port) {
-    std::string line = fmt::format("cmd=publish_name service={} port={}\n", base64(name), base64(port));
+    std::string line =
+        fmt::format("cmd=publish_name service={} port={}\n", base64(name), base64(port));
     Status answered = co_await consult(executor, std::move(line));
     GANTRY_CO_TRY(answered);
     if (answer_->accepted()) co_return success();

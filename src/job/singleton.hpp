@@ -30,9 +30,7 @@ class Singleton final : public Job {
     void abort(int exit_code, std::string_view reason) override {
         if (launcher_ != nullptr) launcher_->abort(exit_code, reason);
     }
-    Status finalize() override {
-        return launcher_ != nullptr ? launcher_->finalize() : success();
-    }
+    Status finalize() override { return launcher_ != nullptr ? launcher_->finalize() : success(); }
 
   private:
     Status need_launcher();

@@ -312,6 +312,10 @@ bool Messenger::is_quiet(int peer) {
     return messages_->is_quiet(peer);
 }
 
+void Messenger::withdraw_memory(int peer) {
+    if (messages_->lost(peer).ok()) messages_->context.withdraw_memory(peer, wire::kForget);
+}
+
 void Messenger::forget(int peer) {
     messages_->forget(peer);
 }

@@ -136,6 +136,8 @@ class Messenger {
     // They have come.
     void grow();
     bool is_quiet(int peer);
+    // Nothing will be sent to that one any more: it may close what it has mapped of our memory.
+    void withdraw_memory(int peer);
     void forget(int peer);
 
     // --- what was counted ------------------------------------------------------------------------

@@ -49,9 +49,9 @@ struct alignas(64) ControlBlock {
     bool try_accumulate(int rank) {
         std::uint32_t free = 0;
         // Pairs with the release in end_accumulate().
-        return accumulating.compare_exchange_strong(
-            free, static_cast<std::uint32_t>(rank + 1), std::memory_order_acquire,
-            std::memory_order_relaxed);
+        return accumulating.compare_exchange_strong(free, static_cast<std::uint32_t>(rank + 1),
+                                                    std::memory_order_acquire,
+                                                    std::memory_order_relaxed);
     }
     void end_accumulate() { accumulating.store(0, std::memory_order_release); }
     int accumulates() const {
@@ -59,9 +59,7 @@ struct alignas(64) ControlBlock {
     }
 
   private:
-    static std::uint64_t holder(int rank) {
-        return (static_cast<std::uint64_t>(rank) + 1) << 32;
-    }
+    static std::uint64_t holder(int rank) { return (static_cast<std::uint64_t>(rank) + 1) << 32; }
 };
 
 }  // namespace gantry::rma

@@ -12,8 +12,7 @@ namespace gantry::rma {
 namespace {
 
 bool try_lock(ControlBlock& control, Lock kind, int rank) {
-    return kind == Lock::exclusive ? control.try_lock_exclusive(rank)
-                                   : control.try_lock_shared();
+    return kind == Lock::exclusive ? control.try_lock_exclusive(rank) : control.try_lock_shared();
 }
 
 void unlock_word(ControlBlock& control, Lock kind) {

@@ -92,6 +92,16 @@ void Context::pin_board() {
     if (!pinned.ok()) log::warn("cells of the board are pageable: {}", pinned.text());
 }
 
+void Context::withdraw_memory(int peer, transport::MessageKind kind) {
+    for (const device::IpcHandle& handle : exports.told(peer)) {
+        wire::Forget forget{handle.buffer_id, {}};
+        std::memcpy(forget.gpu, handle.gpu.data(), sizeof forget.gpu);
+        Status sent = send(endpoints.to(peer), kind, forget);
+        if (!sent.ok()) log::info("peer {} keeps memory mapped: {}", peer, sent.text());
+    }
+    exports.forget(peer);
+}
+
 void Context::tell_of_freed_memory(transport::MessageKind kind) {
     for (const ExportTable::Row& freed : exports.take_freed(executor.now())) {
         const std::uint64_t buffer_id = freed.handle.buffer_id;

@@ -100,6 +100,8 @@ class Context {
     void remove_transport(transport::Transport& transport);
     // Everything here that is about that peer of another job: its number becomes another's.
     void forget(int peer);
+    // A peer that soon is gone for good closes what it has mapped of our memory.
+    void withdraw_memory(int peer, transport::MessageKind kind);
     // Tells peers of our anchors, and opens one of theirs at most.
     void keep_anchors(transport::MessageKind kind);
 

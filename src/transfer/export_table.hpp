@@ -42,6 +42,13 @@ class ExportTable {
     device::IpcHandle export_lazily(int peer, const device::Location& location);
     // It was told of memory that was exported elsewhere.
     void note(int peer, const device::IpcHandle& handle);
+    // What that peer was told of.
+    std::vector<device::IpcHandle> told(int peer) const {
+        std::vector<device::IpcHandle> handles;
+        for (const auto& [buffer_id, row] : rows_)
+            if (row.peers.contains(peer)) handles.push_back(row.handle);
+        return handles;
+    }
     // That peer is gone for good.
     void forget(int peer) {
         for (auto& [buffer_id, row] : rows_)

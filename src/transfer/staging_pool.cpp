@@ -98,7 +98,8 @@ void StagingPools::release(transport::Pool which, std::uint32_t unit, std::uint3
 }
 
 void StagingPools::unpin(Endpoint& owner) {
-    for (const transport::Pool which : {transport::Pool::host_cells, transport::Pool::device_slots}) {
+    for (const transport::Pool which :
+         {transport::Pool::host_cells, transport::Pool::device_slots}) {
         if (!owner.pool_pinned[index_of(which)]) continue;
         auto memory = owner.shared->pool(which);
         if (memory.ok()) device_.unpin(memory->data());

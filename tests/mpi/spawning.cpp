@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <vector>
@@ -111,6 +112,34 @@ MPI_CASE_CHILD(child_leaves, 1) {
     OK(MPI_Recv(&number, 1, MPI_INT, 0, 0, up, MPI_STATUS_IGNORE));
     OK(MPI_Send(&number, 1, MPI_INT, 0, 0, up));
     OK(MPI_Comm_disconnect(&up));
+}
+
+MPI_CASE_CHILD(child_maps_device_memory, 1) {
+    use_device(0);
+    Memory memory(Kind::device, 1 << 20);
+    MPI_Comm up = parent();
+    for (int i = 0; i < 4; ++i)
+        OK(MPI_Sendrecv_replace(memory.data(), 1 << 20, MPI_BYTE, 0, 0, 0, 0, up,
+                                MPI_STATUS_IGNORE));
+    OK(MPI_Comm_disconnect(&up));
+}
+
+// Mappings of the children's memory, and what else a round leaves.
+MPI_CASE_OWN_INIT(mappings_of_spawned_jobs_are_closed, 1) {
+    setenv("GANTRY_IPC_THRESHOLD", "1", 1);
+    start_mpi();
+    use_device(0);
+    Memory memory(Kind::device, 1 << 20);
+    for (int round = 0; round < 3; ++round) {
+        MPI_Comm down = spawn_case("child_maps_device_memory", 1);
+        for (int i = 0; i < 4; ++i)
+            OK(MPI_Sendrecv_replace(memory.data(), 1 << 20, MPI_BYTE, 0, 0, 0, 0, down,
+                                    MPI_STATUS_IGNORE));
+        OK(MPI_Comm_disconnect(&down));
+        CHECK_EQ(calls("cuIpcOpenMemHandle_v2"), calls("cuIpcCloseMemHandle"));
+    }
+    CHECK(calls("cuIpcOpenMemHandle_v2") > 0);
+    MPI_Finalize();
 }
 
 // What the first two rounds have opened for good (a home segment, say) is not opened again.

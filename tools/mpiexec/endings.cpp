@@ -114,7 +114,8 @@ void Launcher::check_membership() {
     if (phase_ != Phase::running) return;
     for (const Job& job : jobs_) {
         const Rank* left = nullptr;
-        bool others_inside = false;
+        // Parents wait for a spawned job to begin.
+        bool others_inside = &job != &jobs_.front() && job.pmi.nobody_came();
         for (std::size_t i = 0; i < static_cast<std::size_t>(job.size); ++i) {
             if (job.first + i >= ranks_.size()) break;
             const Rank& rank = ranks_[job.first + i];
@@ -188,11 +189,10 @@ void Launcher::consider_abort() {
     const std::size_t place = aborts->first + static_cast<std::size_t>(who);
     // A code that the shell would show as success is none.
     exit_code_ = (code & 255) != 0 ? code & 255 : 1;
-    end_job(*exit_code_, fmt::format("{} ended the job with code {}: {}.",
-                                     place < ranks_.size() ? name(ranks_[place])
-                                                           : "the program that spawns",
-                                     code,
-                                     reason.empty() ? "it called MPI_Abort" : reason));
+    end_job(*exit_code_,
+            fmt::format("{} ended the job with code {}: {}.",
+                        place < ranks_.size() ? name(ranks_[place]) : "the program that spawns",
+                        code, reason.empty() ? "it called MPI_Abort" : reason));
 }
 
 void Launcher::check_deadlines() {

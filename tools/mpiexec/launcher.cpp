@@ -137,8 +137,7 @@ void Launcher::adopt(const Started& started, const App& app, int job, int number
     guard_.watch(started.process.pid);
     forwarders_.emplace_back(started.process.output, standard_output_,
                              options_.label ? prefix : "");
-    forwarders_.emplace_back(started.process.errors, standard_error_,
-                             options_.label ? prefix : "");
+    forwarders_.emplace_back(started.process.errors, standard_error_, options_.label ? prefix : "");
     ranks_.push_back({started.process, &app, job, number});
     ++jobs_[static_cast<std::size_t>(job)].running;
 }

@@ -55,7 +55,7 @@ class Launcher {
         std::vector<App> apps;  // at an address that stays
         int size;
         job::PmiServer pmi;
-        int running = 0;  // ranks
+        int running = 0;        // ranks
         std::size_t first = 0;  // its place in `ranks_`, where its ranks follow each other
     };
     // A job that ends by itself says why behind what its ranks still have to say.

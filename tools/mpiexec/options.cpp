@@ -38,8 +38,7 @@ class Parser {
     CommandLine parse() {
         while (line_.wish == Wish::run && at_ < arguments_.size())
             parse_app();
-        if (line_.wish == Wish::run && line_.options.apps.empty() &&
-            line_.options.serve < 0)
+        if (line_.wish == Wish::run && line_.options.apps.empty() && line_.options.serve < 0)
             mistake("there is no program to run");
         return std::move(line_);
     }

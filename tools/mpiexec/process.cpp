@@ -180,8 +180,8 @@ std::string in_folders(std::string_view folders, const std::string& program) {
         for (const std::string& argument : what.app->command)
             arguments.push_back(const_cast<char*>(argument.c_str()));
         arguments.push_back(nullptr);
-        const std::string program = what.path.empty() ? what.app->command[0]
-                                                      : in_folders(what.path, what.app->command[0]);
+        const std::string program =
+            what.path.empty() ? what.app->command[0] : in_folders(what.path, what.app->command[0]);
         execvp(program.c_str(), arguments.data());
         trouble.step = Step::program;
     }

@@ -36,8 +36,8 @@ std::string take_info(App& app, const job::SpawnedProgram& program) {
 
 void Launcher::spawn_what_is_wanted(Job& asking) {
     while (const auto wanted = asking.pmi.next_spawn()) {
-        const std::string failure = phase_ == Phase::running ? spawn(wanted->request)
-                                                             : std::string("the job is ending");
+        const std::string failure =
+            phase_ == Phase::running ? spawn(wanted->request) : std::string("the job is ending");
         asking.pmi.answer_spawn(wanted->rank, failure);
     }
 }
@@ -114,7 +114,9 @@ void Launcher::look_at_guest() {
     const bool here = guest.pmi.serve(0);
     heed(guest);
     if (!here && guest.pmi.membership(0) != Membership::finalized)
-        end_job(1, "the program that spawned these processes has ended before MPI_Finalize; they are ended");
+        end_job(1,
+                "the program that spawned these processes has ended before MPI_Finalize; they are "
+                "ended");
 }
 
 }  // namespace gantry::mpiexec

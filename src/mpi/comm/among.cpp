@@ -33,8 +33,7 @@ Pending make_agreed(Comm& old, const Agreement& said, Members members, const col
     const auto make = [&old, members = std::move(members), topology = std::move(topology),
                        newcomm](const coll::Team& team) {
         if (members.rank == MPI_UNDEFINED) return make_nothing(team.executor());
-        std::shared_ptr<p2p::Group> group =
-            agreement_group(old, members.peers, members.rank);
+        std::shared_ptr<p2p::Group> group = agreement_group(old, members.peers, members.rank);
         return agree(team.executor(), &old, std::move(group), team.tag, topology, newcomm);
     };
     return Pending(*old.engine, run_behind(said, everybody, make));

@@ -251,6 +251,7 @@ namespace {
 // Behind the barrier nobody of the communicator begins anything with it any more.
 Task<Status> part(Executor& executor, Comm* comm, coll::Team team, MPI_Comm* handle) {
     Engine& engine = *comm->engine;
+    engine.outsiders().prepare_to_part(comm->collective.peers);
     Status met = co_await coll::barrier(executor, team);
     GANTRY_CO_TRY(met);
     release(take_handle(comm));

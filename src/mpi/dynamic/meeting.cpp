@@ -37,9 +37,7 @@ struct Everybody {
     bool mine_first = false;
     std::size_t first_of_mine() const { return mine_first ? 0 : border; }
     std::size_t first_of_theirs() const { return mine_first ? border : 0; }
-    std::size_t count_of_theirs() const {
-        return mine_first ? persons.size() - border : border;
-    }
+    std::size_t count_of_theirs() const { return mine_first ? persons.size() - border : border; }
 };
 
 std::uint64_t hash_of(std::string_view text) {

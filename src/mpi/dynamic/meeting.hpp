@@ -23,8 +23,8 @@ namespace gantry::mpi {
 
 struct Meeting {
     Engine* engine = nullptr;
-    coll::Team local;        // my group; its tags are the operation's own
-    int leader = 0;          // in it
+    coll::Team local;          // my group; its tags are the operation's own
+    int leader = 0;            // in it
     Bridge* bridge = nullptr;  // the leader's
     // What the leader knows already: it cannot meet the other. All of its group hear of it.
     Status judged;

@@ -23,8 +23,7 @@ Task<Status> look_up(Executor& executor, Engine& engine, std::string service, ch
 
 Pending publish_name(const char* service_name, Info*, const char* port_name) {
     Engine& engine = *process().engine;
-    Task<Status> question =
-        engine.job().publish_name(engine.executor(), service_name, port_name);
+    Task<Status> question = engine.job().publish_name(engine.executor(), service_name, port_name);
     return Pending(engine, ask_job(engine.executor(), engine, std::move(question)));
 }
 

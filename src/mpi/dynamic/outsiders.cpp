@@ -14,8 +14,7 @@ std::size_t Outsiders::index(int number) const {
 }
 
 bool Outsiders::among(std::span<const int> peers) const {
-    return any() &&
-           std::ranges::any_of(peers, [this](int peer) { return peer >= engine_.size(); });
+    return any() && std::ranges::any_of(peers, [this](int peer) { return peer >= engine_.size(); });
 }
 
 Identity Outsiders::identity(int peer) const {
@@ -64,6 +63,12 @@ void Outsiders::let_go(std::span<const int> peers) {
         if (peer >= engine_.size()) --at(peer).communicators;
 }
 
+void Outsiders::prepare_to_part(std::span<const int> peers) {
+    for (const int peer : peers)
+        if (peer >= engine_.size() && at(peer).communicators == 1)
+            engine_.messenger().withdraw_memory(peer);
+}
+
 bool Outsiders::is_quiet(const Connection& connection) const {
     for (std::size_t i = 0; i < outsiders_.size(); ++i)
         if (outsiders_[i].by.get() == &connection &&
@@ -76,6 +81,10 @@ Task<Status> Outsiders::close(Executor& executor, std::shared_ptr<Connection> co
     connection->closing = true;
     while (!is_quiet(*connection))
         co_await Yield(executor);
+    // What the others sent before they met us for the last time is there.
+    for (const auto& transport : connection->transports)
+        while (transport->progress() > 0) {
+        }
     for (const auto& transport : connection->transports) {
         Status closed = co_await transport->close(executor);
         if (!closed.ok()) log::info("mpi: closing {}: {}", transport->name(), closed.text());

@@ -57,6 +57,9 @@ class Outsiders {
     // Communicators that have them.
     void use(std::span<const int> peers);
     void let_go(std::span<const int> peers);
+    // Before the members of the last communicator with these meet for the last time: what was mapped of our
+    // memory is closed behind that.
+    void prepare_to_part(std::span<const int> peers);
     // Ends connections to outsiders that no communicator has any more: when what is under way with them has
     // ended. Returns at once where there are none.
     Task<Status> close_unused(Executor& executor);

@@ -72,8 +72,7 @@ Result<std::string> Ports::open(const InfoPairs& info) {
     auto port = std::make_shared<Port>();
     Result<job::Socket> listener =
         job::listen_at(fmt::format("{}:{}", host, number != nullptr ? *number : "0"));
-    if (!listener.ok())
-        return failure(MPI_ERR_PORT, "{}", listener.status().text());
+    if (!listener.ok()) return failure(MPI_ERR_PORT, "{}", listener.status().text());
     port->listener = std::move(*listener);
     const int descriptor = port->listener.descriptor();
     fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
@@ -175,8 +174,8 @@ Task<Status> connect_to_port(Executor& executor, Engine& engine, std::string por
                              Nanoseconds patience, std::unique_ptr<SocketBridge>* bridge) {
     const std::optional<Place> place = place_of(port);
     if (!place)
-        co_return failure(MPI_ERR_PORT, "'{}' is no port; MPI_Open_port and MPI_Lookup_name give one",
-                          port);
+        co_return failure(MPI_ERR_PORT,
+                          "'{}' is no port; MPI_Open_port and MPI_Lookup_name give one", port);
     Result<job::Socket> socket = job::connect_to(place->address, patience, job::Retry::no);
     if (!socket.ok())
         co_return failure(MPI_ERR_PORT, "port '{}': {}", port, socket.status().text());

@@ -16,8 +16,7 @@ std::vector<long> numbers_of(std::string_view triplet) {
     while (true) {
         const std::string_view word = triplet.substr(0, triplet.find(':'));
         long number = 0;
-        const auto [end, error] =
-            std::from_chars(word.data(), word.data() + word.size(), number);
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
         if (error != std::errc{} || end != word.data() + word.size()) return {};
         numbers.push_back(number);
         if (word.size() == triplet.size()) return numbers;

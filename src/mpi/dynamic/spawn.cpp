@@ -24,8 +24,7 @@ struct Wanted {
     Status judged;
 };
 
-void add_program(Wanted& wanted, const char* command, char** argv, int maxprocs,
-                 const Info* info) {
+void add_program(Wanted& wanted, const char* command, char** argv, int maxprocs, const Info* info) {
     job::SpawnedProgram program;
     if (command == nullptr || *command == '\0') {
         wanted.judged = failure(MPI_ERR_SPAWN, "the command to spawn is empty");
@@ -41,9 +40,9 @@ void add_program(Wanted& wanted, const char* command, char** argv, int maxprocs,
         program.info.emplace_back("wdir", here);
     const std::string* const soft = value_of(program.info, "soft");
     Result<int> ranks =
-        maxprocs < 1 ? failure(MPI_ERR_SPAWN, "argument maxprocs is {} and must be at least 1",
-                               maxprocs)
-                     : (soft != nullptr ? largest_of_soft(*soft, maxprocs) : Result<int>(maxprocs));
+        maxprocs < 1
+            ? failure(MPI_ERR_SPAWN, "argument maxprocs is {} and must be at least 1", maxprocs)
+            : (soft != nullptr ? largest_of_soft(*soft, maxprocs) : Result<int>(maxprocs));
     if (!ranks.ok()) {
         wanted.judged = ranks.status();
         return;

@@ -89,10 +89,9 @@ Status ShmTransport::open(job::Job& job, Receiver& receiver) {
 
 Status ShmTransport::make_own_segment() {
     const auto members = static_cast<int>(peers_.size());
-    const RankLayout layout =
-        home_ != nullptr
-            ? RankLayout(members, config_.ring, 0, 0, 0)
-            : RankLayout(members, config_.ring, config_.host_pool, config_.device_pool);
+    const RankLayout layout = home_ != nullptr ? RankLayout(members, config_.ring, 0, 0, 0)
+                                               : RankLayout(members, config_.ring,
+                                                            config_.host_pool, config_.device_pool);
     Result<RankSegment> made = RankSegment::create(layout);
     GANTRY_TRY(made.status());
     own_ = std::move(made.value());
