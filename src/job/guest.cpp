@@ -5,14 +5,12 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string>
-
-extern char** environ;
 
 namespace gantry::job {
 namespace {
@@ -39,6 +37,14 @@ Status cannot(const char* step, int error) {
                    std::strerror(error));
 }
 
+[[noreturn]] void become_mpiexec(int socket, char** arguments) {
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(nothing, STDIN_FILENO);
+    fcntl(socket, F_SETFD, 0);
+    execv(arguments[0], arguments);
+    _exit(127);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Job>> become_guest() {
@@ -54,16 +60,13 @@ Result<std::unique_ptr<Job>> become_guest() {
     PmiWire wire(ends[0]);
     std::string name = program, option = "--serve", socket = std::to_string(ends[1]);
     char* arguments[] = {name.data(), option.data(), socket.data(), nullptr};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    // Onto itself: from there on it is inherited.
-    posix_spawn_file_actions_adddup2(&actions, ends[1], ends[1]);
-    pid_t process = 0;
-    const int error = posix_spawn(&process, program.c_str(), &actions, nullptr, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
+    // It shares this process's memory until it becomes the other program: handlers of forks, which
+    // forget the job, do not run.
+    const pid_t process = vfork();
+    if (process == 0) become_mpiexec(ends[1], arguments);
+    const int error = errno;
     close(ends[1]);
-    if (error != 0) return cannot(program.c_str(), error);
+    if (process < 0) return cannot("vfork", error);
     Result<std::unique_ptr<Job>> job = PmiJob::start(std::move(wire), 0, 1);
     if (!job.ok()) return failure(MPI_ERR_SPAWN, "{}", job.status().text());
     return job;
