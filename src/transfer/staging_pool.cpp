@@ -127,11 +127,20 @@ void StagingPools::release(transport::Pool which, std::uint32_t unit, std::uint3
 void StagingPools::unpin(Endpoint& owner) {
     for (const transport::Pool which :
          {transport::Pool::host_cells, transport::Pool::device_slots}) {
-        if (!owner.pool_pinned[index_of(which)]) continue;
+        Endpoint::LockedSlots& locked = owner.locked_slots[index_of(which)];
+        if (locked.regions == 0) continue;
         auto memory = owner.shared->pool(which);
-        if (memory.ok()) device_.unpin(memory->data());
-        owner.pool_pinned[index_of(which)] = false;
+        if (memory.ok()) unpin(which, *memory, locked.regions);
+        locked.regions = 0;
     }
+}
+
+void StagingPools::unpin(transport::Pool which, std::span<std::byte> pool, unsigned locked) {
+    const PoolRegions regions(static_cast<std::uint32_t>(pool.size() / kDeviceSlotUnit),
+                              which == transport::Pool::device_slots);
+    for (int each = 0; each < regions.count(); ++each)
+        if ((locked >> each & 1) != 0)
+            device_.unpin(regions.memory(pool, kDeviceSlotUnit, each).data());
 }
 
 bool StagingPools::drop_private_slots() {
@@ -141,7 +150,9 @@ bool StagingPools::drop_private_slots() {
     for (auto& [transport, region] : regions_)
         transport->release_memory(region);
     regions_.clear();
-    if (std::exchange(slots_pinned_, false)) device_.unpin(private_slots_.get());
+    // Regions that were not page-locked are nothing to the device.
+    if (const std::optional<SlotPool>& slots = pools_[index_of(transport::Pool::device_slots)])
+        if (locked_) unpin(transport::Pool::device_slots, slots->memory(), ~0u);
     for (std::optional<SlotPool>& pool : pools_)
         pool.reset();
     private_slots_.reset();

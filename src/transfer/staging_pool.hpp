@@ -61,6 +61,7 @@ class StagingPools {
   private:
     Result<std::span<std::byte>> memory_of(transport::Pool which);
     bool page_lock(std::span<std::byte> slots);
+    void unpin(transport::Pool which, std::span<std::byte> pool, unsigned locked);
     void page_lock(Endpoint& owner, transport::Pool which, std::span<std::byte> pool, Bytes offset);
 
     device::Device& device_;
