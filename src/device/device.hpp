@@ -255,6 +255,8 @@ class Device {
     // Page-locks memory (a mapped segment) so that copy engines reach it. A refusal leaves it
     // pageable: slower, still right.
     virtual Status pin(void* address, Bytes bytes) = 0;
+    // Before that memory is unmapped.
+    virtual void unpin(void*) {}
 
     // --- other processes of the node -------------------------------------------------------------
     virtual Result<IpcHandle> export_memory(const Location& location) = 0;

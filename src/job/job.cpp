@@ -27,6 +27,36 @@ int Job::local_size() const {
     return together;
 }
 
+Task<Status> Job::spawn(Executor&, SpawnOrder) {
+    co_return failure(MPI_ERR_SPAWN,
+                      "the launcher of this job ({}) starts no further processes for it. Gantry's "
+                      "mpiexec and launchers with PMI-1 do",
+                      launcher());
+}
+
+namespace {
+
+Status no_names(const char* launcher) {
+    return failure(MPI_ERR_SERVICE,
+                   "the launcher of this job ({}) keeps no names. Start it by Gantry's mpiexec, or "
+                   "hand the port to the other program in another way",
+                   launcher);
+}
+
+}  // namespace
+
+Task<Status> Job::publish_name(Executor&, std::string, std::string) {
+    co_return no_names(launcher());
+}
+
+Task<Status> Job::unpublish_name(Executor&, std::string) {
+    co_return no_names(launcher());
+}
+
+Task<Status> Job::lookup_name(Executor&, std::string, std::string*) {
+    co_return no_names(launcher());
+}
+
 namespace {
 
 // Two launchers in one environment: one was started by a rank of the other, and only the inner one

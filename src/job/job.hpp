@@ -17,6 +17,17 @@
 
 namespace gantry::job {
 
+// What a launcher is asked to start: programs of one new job, ranks in the order of the programs.
+struct SpawnedProgram {
+    std::vector<std::string> command;  // the program, then its arguments
+    int ranks = 1;
+    std::vector<std::pair<std::string, std::string>> info;  // as the program gave it
+};
+struct SpawnOrder {
+    std::vector<SpawnedProgram> programs;
+    std::string parent_port;  // where the new job finds its parents
+};
+
 class Job {
   public:
     virtual ~Job() = default;
@@ -43,6 +54,16 @@ class Job {
     // What MPI_APPNUM and MPI_UNIVERSE_SIZE report; -1 when the launcher does not say.
     virtual int app_number() const { return -1; }
     virtual int universe_size() const { return -1; }
+
+    // --- other jobs. A launcher that has no such service says so, as an MPI error.
+    // Starts a job. Success: all of its ranks run.
+    virtual Task<Status> spawn(Executor& executor, SpawnOrder order);
+    // Where the parents of this job wait for it; empty: it was not spawned.
+    virtual Result<std::string> parent_port() { return std::string(); }
+    // The launcher's table of names and ports.
+    virtual Task<Status> publish_name(Executor& executor, std::string name, std::string port);
+    virtual Task<Status> unpublish_name(Executor& executor, std::string name);
+    virtual Task<Status> lookup_name(Executor& executor, std::string name, std::string* port);
 
     // Ends the whole job with this exit code; returns only if the launcher cannot (the caller then
     // exits).

@@ -3,6 +3,7 @@
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "base/yield.hpp"
 #include "job/node_map.hpp"
 #include "job/store_text.hpp"
 
@@ -172,12 +173,23 @@ Status PmiJob::put(std::string_view key, std::string_view value) {
     return success();
 }
 
-Task<Status> PmiJob::ask(Executor& executor, std::string line, std::string_view expected) {
+Task<Status> PmiJob::consult(Executor& executor, std::string line) {
+    while (asking_)
+        co_await Yield(executor);
+    asking_ = true;
     answer_.reset();
-    GANTRY_CO_TRY(wire_.send(line));
-    Completion answered(executor);
-    answered_ = &answered;
-    Status arrived = co_await answered;
+    Status sent = wire_.send(line);
+    if (sent.ok()) {
+        Completion answered(executor);
+        answered_ = &answered;
+        sent = co_await answered;
+    }
+    asking_ = false;
+    co_return sent;
+}
+
+Task<Status> PmiJob::ask(Executor& executor, std::string line, std::string_view expected) {
+    Status arrived = co_await consult(executor, line);
     GANTRY_CO_TRY(arrived);
     if (answer_->command() != expected || !answer_->accepted())
         co_return failure(MPI_ERR_OTHER, "the launcher answered '{}' with cmd={} rc={} {}",

@@ -31,6 +31,11 @@ class PmiJob : public Job {
     Task<Status> fence(Executor& executor) override;
     Result<std::string> get(int rank, std::string_view key) override;
     int progress() override;
+    Task<Status> spawn(Executor& executor, SpawnOrder order) override;
+    Result<std::string> parent_port() override;
+    Task<Status> publish_name(Executor& executor, std::string name, std::string port) override;
+    Task<Status> unpublish_name(Executor& executor, std::string name) override;
+    Task<Status> lookup_name(Executor& executor, std::string name, std::string* port) override;
     void abort(int exit_code, std::string_view reason) override;
     Status finalize() override;
 
@@ -42,7 +47,9 @@ class PmiJob : public Job {
     Status read_nodes();
     Status exchange_hosts();
     std::string piece_name(int rank, std::string_view key, std::size_t piece) const;
-    // One question of the fence; the answer is in `answer_` when the task ends well.
+    // One question; the answer is in `answer_` when the task ends well.
+    Task<Status> consult(Executor& executor, std::string line);
+    // The same, and the answer must be that one.
     Task<Status> ask(Executor& executor, std::string line, std::string_view expected);
 
     PmiWire wire_;
@@ -57,6 +64,7 @@ class PmiJob : public Job {
     std::vector<int> nodes_;
     bool takes_abort_text_ = false;  // our own server, which prints the reason
     bool finalized_ = false;
+    bool asking_ = false;                                       // in consult(): others wait
     std::vector<std::pair<std::string, std::string>> pending_;  // pieces not sent yet, in order
     std::map<std::string, std::string, std::less<>> cache_;     // values that were fetched
     Completion* answered_ = nullptr;

@@ -67,6 +67,7 @@ bool PmiServer::serve(int rank) {
 
 void PmiServer::handle(int rank, std::string_view line) {
     Client& client = clients_[index(rank)];
+    if (client.spawn.open()) return handle_spawn(rank, line);
     const PmiLine fields(line);
     const std::string_view command = fields.command();
     if (command == "init") {
@@ -98,16 +99,53 @@ void PmiServer::handle(int rank, std::string_view line) {
                                     from_base64(fields.text("text")).value_or("")};
     } else if (command == "publish_name" || command == "unpublish_name" ||
                command == "lookup_name") {
-        const std::string_view verb = command.substr(0, command.find('_'));
-        answer(rank, fmt::format("cmd={}_result rc=1 msg=no_name_server\n", verb));
+        handle_name(rank, command.substr(0, command.find('_')), fields);
     } else if (fields.text("mcmd") == "spawn") {
-        answer(rank, "cmd=spawn_result rc=1 msg=this_mpiexec_cannot_spawn\n");
-    } else if (command == "" && client.membership == Membership::inside) {
-        // The lines of a spawn request behind its first; the answer was given there.
+        client.spawn.begin();
     } else {
         offence_ = fmt::format("rank {} sent '{}' on its PMI socket, which PMI-1 does not know",
                                rank, line.substr(0, 80));
     }
+}
+
+void PmiServer::handle_name(int rank, std::string_view verb, const PmiLine& fields) {
+    const std::string service(fields.text("service"));
+    const auto refuse = [&](std::string_view why) {
+        answer(rank, fmt::format("cmd={}_result rc=1 msg={}\n", verb, why));
+    };
+    if (names_ == nullptr) return refuse("no_name_server");
+    const auto known = names_->find(service);
+    if (verb == "publish") {
+        if (known != names_->end()) return refuse("it_is_published_already");
+        names_->emplace(service, fields.text("port"));
+    } else if (known == names_->end()) {
+        return refuse("nothing_is_published_under_that_name");
+    }
+    if (verb == "lookup")
+        return answer(rank,
+                      fmt::format("cmd=lookup_result rc=0 msg=success port={}\n", known->second));
+    if (verb == "unpublish") names_->erase(known);
+    answer(rank, fmt::format("cmd={}_result rc=0 msg=success\n", verb));
+}
+
+void PmiServer::handle_spawn(int rank, std::string_view line) {
+    std::optional<SpawnRequest> request = clients_[index(rank)].spawn.take(line);
+    if (!request) return;
+    if (!takes_spawns_)
+        return answer(rank, "cmd=spawn_result rc=1 msg=this_launcher_cannot_spawn\n");
+    spawns_.push_back({rank, std::move(*request)});
+}
+
+std::optional<PmiServer::Spawn> PmiServer::next_spawn() {
+    if (spawns_.empty()) return std::nullopt;
+    Spawn first = std::move(spawns_.front());
+    spawns_.erase(spawns_.begin());
+    return first;
+}
+
+void PmiServer::answer_spawn(int rank, std::string_view failure) {
+    if (failure.empty()) return answer(rank, "cmd=spawn_result rc=0 msg=success\n");
+    answer(rank, fmt::format("cmd=spawn_result rc=1 msg=not_started text={}\n", base64(failure)));
 }
 
 void PmiServer::enter(int rank) {
@@ -144,6 +182,13 @@ void PmiServer::begin_round_if_all_left() {
         client.membership = Membership::outside;
     for (std::size_t i = 0; i < clients_.size(); ++i)
         if (std::exchange(clients_[i].waits_for_round, false)) welcome(static_cast<int>(i));
+}
+
+bool PmiServer::nobody_came() const {
+    if (round_ > 0) return false;
+    for (const Client& client : clients_)
+        if (client.membership != Membership::outside) return false;
+    return true;
 }
 
 std::string PmiServer::name_of_round() const {

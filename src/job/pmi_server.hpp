@@ -11,8 +11,10 @@
 #pragma once
 
 #include "job/pmi_line.hpp"
+#include "job/spawn_lines.hpp"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +30,9 @@ struct AbortCall {
     std::string reason;  // empty: the rank gave none
 };
 
+// Names and their ports, for all jobs of one launcher.
+using Names = std::map<std::string, std::string, std::less<>>;
+
 class PmiServer {
   public:
     // `mapping` is what ranks are told as PMI_process_mapping; empty: they find out themselves.
@@ -42,10 +47,25 @@ class PmiServer {
     // In the current round.
     Membership membership(int rank) const { return clients_[index(rank)].membership; }
     int round() const { return round_; }
+    // In no round so far has any rank been a member.
+    bool nobody_came() const;
     // Whether it has left this round and waits for the next.
     bool waits_for_round(int rank) const { return clients_[index(rank)].waits_for_round; }
     // From now on no barrier opens: everybody in one, or entering one, is told why.
     void break_barriers(std::string why);
+    // What ranks publish goes there, and may be looked up. Without, nothing is published.
+    void keep_names(Names& names) { names_ = &names; }
+    // This job was spawned: its store begins with that.
+    void preput(const std::string& key, const std::string& value) { store_.emplace(key, value); }
+    // A job that a rank asks for; who takes it gives the answer. Without a taker requests are refused.
+    struct Spawn {
+        int rank = 0;
+        SpawnRequest request;
+    };
+    void take_spawns() { takes_spawns_ = true; }
+    std::optional<Spawn> next_spawn();
+    // `failure` empty: all of its ranks run.
+    void answer_spawn(int rank, std::string_view failure);
     const std::optional<AbortCall>& abort_call() const { return abort_call_; }
     // A rank that said what is no PMI; why, as a sentence.
     const std::string& offence() const { return offence_; }
@@ -58,6 +78,7 @@ class PmiServer {
         bool in_barrier = false;
         bool waits_for_round = false;
         std::string received;
+        SpawnLines spawn;
     };
     static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
     void handle(int rank, std::string_view line);
@@ -69,6 +90,8 @@ class PmiServer {
     void get(int rank, const PmiLine& fields);
     void enter_barrier(int rank);
     void answer(int rank, std::string_view line);
+    void handle_name(int rank, std::string_view verb, const PmiLine& fields);
+    void handle_spawn(int rank, std::string_view line);
 
     std::string job_name_;
     std::string mapping_;
@@ -77,6 +100,9 @@ class PmiServer {
     std::map<std::string, std::string, std::less<>> store_;
     int in_barrier_ = 0;
     std::string broken_;  // why no barrier opens any more
+    Names* names_ = nullptr;
+    bool takes_spawns_ = false;
+    std::vector<Spawn> spawns_;
     std::optional<AbortCall> abort_call_;
     std::string offence_;
 };

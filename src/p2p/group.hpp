@@ -27,6 +27,9 @@ struct Group {
     // Other groups with other members use this context at the same time (agreements among a few
     // ranks): a rank's number in one says nothing in another, so messages go by world rank.
     bool shared_context = false;
+    // With a shared context, among ranks of several jobs, which number each other differently: what all of
+    // them call each rank instead. Empty: its world rank.
+    std::vector<int> numbers;
     BothWays* traffic = nullptr;  // what goes over it is counted there; null: in no communicator's
     // What goes over it are messages of the program, with buffers that it named.
     bool is_of_program() const {
@@ -35,7 +38,10 @@ struct Group {
     int size() const { return static_cast<int>(peers.size()); }
     int peer(int of_rank) const { return peers[static_cast<std::size_t>(of_rank)]; }
     // What the envelope of a message from this rank says.
-    int source_number(int of_rank) const { return shared_context ? peer(of_rank) : of_rank; }
+    int source_number(int of_rank) const {
+        if (!shared_context) return of_rank;
+        return numbers.empty() ? peer(of_rank) : numbers[static_cast<std::size_t>(of_rank)];
+    }
 };
 
 }  // namespace gantry::p2p

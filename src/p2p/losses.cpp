@@ -45,6 +45,22 @@ void Messages::on_peer_lost(int peer, const Status& why) {
     });
 }
 
+bool Messages::is_quiet(int peer) {
+    if (conversations_[static_cast<std::size_t>(peer)] == nullptr) return true;
+    if (!with(peer).fins.empty()) return false;
+    bool quiet = true;
+    // A send whose request was freed may still wait for its answer.
+    start_all(peer);
+    outgoing.each([&](const Outgoing& message) { quiet = quiet && message.peer != peer; });
+    incoming.each_from(peer, [&quiet](const Incoming&) { quiet = false; });
+    return quiet;
+}
+
+void Messages::forget(int peer) {
+    conversations_[static_cast<std::size_t>(peer)].reset();
+    context.forget(peer);
+}
+
 void Messages::give_back(Incoming& message) {
     const int from = message.peer;
     if (!lost(from).ok()) return;

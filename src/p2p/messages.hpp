@@ -59,6 +59,12 @@ class Messages {
         return known != nullptr ? *known : begin(rank);
     }
     transfer::Endpoint& endpoint(int rank) { return with(rank).endpoint; }
+    // Ranks of other jobs have come: they have numbers behind the known ones.
+    void grow() { conversations_.resize(static_cast<std::size_t>(context.endpoints.size())); }
+    // Whether no message to or from that peer is under way.
+    bool is_quiet(int peer);
+    // A peer of another job, with which nothing is under way, is gone, and its number becomes another's.
+    void forget(int peer);
     // Why nothing reaches that rank any more; success: something may.
     const Status& lost(int rank) { return endpoint(rank).lost; }
     template <class Header>

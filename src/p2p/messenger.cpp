@@ -279,6 +279,22 @@ Task<Status> Messenger::drain(Executor& executor) {
     co_return status;
 }
 
+void Messenger::grow() {
+    messages_->grow();
+}
+
+bool Messenger::is_quiet(int peer) {
+    return messages_->is_quiet(peer);
+}
+
+void Messenger::withdraw_memory(int peer) {
+    if (messages_->lost(peer).ok()) messages_->context.withdraw_memory(peer);
+}
+
+void Messenger::forget(int peer) {
+    messages_->forget(peer);
+}
+
 Executor& Messenger::executor() {
     return messages_->executor;
 }

@@ -127,6 +127,14 @@ class Messenger {
     // Ends when everything this rank sent has left it (MPI_Finalize, before the transports close).
     Task<Status> drain(Executor& executor);
 
+    // --- ranks of other jobs (transfer/endpoint.hpp: their numbers) -----------------------------
+    // They have come.
+    void grow();
+    bool is_quiet(int peer);
+    // Nothing will be sent to that one any more: it may close what it has mapped of our memory.
+    void withdraw_memory(int peer);
+    void forget(int peer);
+
     // --- what was counted ------------------------------------------------------------------------
     // Writes what messages are concerned with (`of_communicators`: what all groups with a `traffic`
     // have counted); the rest is left alone.

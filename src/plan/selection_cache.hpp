@@ -68,6 +68,12 @@ class SelectionCache {
     }
     // `selection` is what select() gave last, and no answer for one allocation alone.
     void note(const Hint& hint, const Selection& selection);
+    // Peers have other numbers from now on.
+    void forget_everything() {
+        sets_.clear();
+        hints_.clear();
+        newest_ = nullptr;
+    }
     const Counts& counts() const { return counts_; }
 
   private:

@@ -47,8 +47,7 @@ inline void copy_at_once(void* to, const void* from, Bytes bytes) {
     if (items == nullptr ||
         ((low_bits(items) | low_bits(change.operand)) & (change.item_bytes - 1)) != 0)
         return false;
-    if (!of.control->try_accumulate(windows.context.world_rank) && !try_accumulate(*of.control))
-        return false;
+    if (!of.control->try_accumulate(rank()) && !try_accumulate(*of.control)) return false;
     const bool swaps = change.compare != nullptr && std::memcmp(items, change.compare, bytes) == 0;
     if (change.result != nullptr) copy_at_once(change.result, items, bytes);
     if (change.reduce != nullptr) change.reduce(change.operand, items, change.count);

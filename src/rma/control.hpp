@@ -25,10 +25,10 @@ struct alignas(64) ControlBlock {
     alignas(64) std::atomic<std::uint32_t> accumulating{0};
     alignas(64) std::atomic<std::uint64_t> met{0};
 
-    bool try_lock_exclusive(int world_rank) {
+    bool try_lock_exclusive(int rank) {
         std::uint64_t free = 0;
         // Pairs with the release in unlock_exclusive() and unlock_shared().
-        return access.compare_exchange_strong(free, holder(world_rank), std::memory_order_acquire,
+        return access.compare_exchange_strong(free, holder(rank), std::memory_order_acquire,
                                               std::memory_order_relaxed);
     }
     bool try_lock_shared() {
@@ -41,17 +41,17 @@ struct alignas(64) ControlBlock {
     }
     void unlock_exclusive() { access.store(0, std::memory_order_release); }
     void unlock_shared() { access.fetch_sub(1, std::memory_order_release); }
-    // World rank of who holds it exclusively; -1: nobody.
+    // Who holds it exclusively, by rank in the window; -1: nobody.
     int exclusive_holder() const {
         return static_cast<int>(access.load(std::memory_order_relaxed) >> 32) - 1;
     }
 
-    bool try_accumulate(int world_rank) {
+    bool try_accumulate(int rank) {
         std::uint32_t free = 0;
         // Pairs with the release in end_accumulate().
-        return accumulating.compare_exchange_strong(
-            free, static_cast<std::uint32_t>(world_rank + 1), std::memory_order_acquire,
-            std::memory_order_relaxed);
+        return accumulating.compare_exchange_strong(free, static_cast<std::uint32_t>(rank + 1),
+                                                    std::memory_order_acquire,
+                                                    std::memory_order_relaxed);
     }
     void end_accumulate() { accumulating.store(0, std::memory_order_release); }
     int accumulates() const {
@@ -59,9 +59,7 @@ struct alignas(64) ControlBlock {
     }
 
   private:
-    static std::uint64_t holder(int world_rank) {
-        return (static_cast<std::uint64_t>(world_rank) + 1) << 32;
-    }
+    static std::uint64_t holder(int rank) { return (static_cast<std::uint64_t>(rank) + 1) << 32; }
 };
 
 }  // namespace gantry::rma

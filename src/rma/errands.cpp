@@ -105,7 +105,7 @@ bool Window::serve_errand() {
     if (box == nullptr || !box->take()) return false;
     const bool changes = changes_items(box->verb);
     ControlBlock& control = *mine().control;
-    if (changes && !control.try_accumulate(windows.context.world_rank)) {
+    if (changes && !control.try_accumulate(rank())) {
         box->put_back();
         return false;
     }

@@ -11,9 +11,8 @@
 namespace gantry::rma {
 namespace {
 
-bool try_lock(ControlBlock& control, Lock kind, int world_rank) {
-    return kind == Lock::exclusive ? control.try_lock_exclusive(world_rank)
-                                   : control.try_lock_shared();
+bool try_lock(ControlBlock& control, Lock kind, int rank) {
+    return kind == Lock::exclusive ? control.try_lock_exclusive(rank) : control.try_lock_shared();
 }
 
 void unlock_word(ControlBlock& control, Lock kind) {
@@ -26,7 +25,7 @@ void unlock_word(ControlBlock& control, Lock kind) {
 }  // namespace
 
 bool Window::try_lock_word(Target& of, Lock kind) {
-    if (!try_lock(*of.control, kind, windows.context.world_rank)) return false;
+    if (!try_lock(*of.control, kind, rank())) return false;
     if (kind == Lock::shared) std::atomic_ref(node_memory_.shares(of.local, self_)).store(1);
     return true;
 }
@@ -35,7 +34,10 @@ bool Window::try_lock_word(Target& of, Lock kind) {
 int Window::lost_holder(const Target& of) {
     if (lost_.ok()) return -1;
     const int holder = of.control->exclusive_holder();
-    if (holder >= 0) return windows.lost(holder).ok() ? -1 : holder;
+    if (holder >= 0) {
+        const int its_peer = target(holder).peer;
+        return windows.lost(its_peer).ok() ? -1 : its_peer;
+    }
     for (std::size_t i = 0; i < local_ranks_.size(); ++i) {
         const int peer = target(local_ranks_[i]).peer;
         if (std::atomic_ref(node_memory_.shares(of.local, i)).load() != 0 &&
@@ -221,7 +223,7 @@ Task<Status> Window::unlock_all(Executor& executor) {
 bool Window::try_accumulate(ControlBlock& control) const {
     constexpr int kLooks = 64, kYields = 4;
     for (int look = 0; look < kLooks + kYields; ++look) {
-        if (control.try_accumulate(windows.context.world_rank)) return true;
+        if (control.try_accumulate(rank())) return true;
         if (look >= kLooks) sched_yield();
     }
     return false;
@@ -231,11 +233,12 @@ Task<Status> Window::lock_accumulates(Executor& executor, ControlBlock& control)
     if (try_accumulate(control)) co_return success();
     bool locked = false;
     int gone = -1;
-    const int me = windows.context.world_rank;
+    const int me = rank();
     Status waited = co_await windows.until(executor, [this, &control, me, &locked, &gone] {
         locked = control.try_accumulate(me);
         const int holder = control.accumulates();
-        if (!locked && holder >= 0 && holder != me && !windows.lost(holder).ok()) gone = holder;
+        if (!locked && holder >= 0 && holder != me && !windows.lost(target(holder).peer).ok())
+            gone = target(holder).peer;
         return locked || gone >= 0;
     });
     GANTRY_CO_TRY(waited);

@@ -30,6 +30,14 @@ bool Anchors::told(int peer) const {
     return contains(told_, peer);
 }
 
+void Anchors::forget(int peer) {
+    std::erase(told_, peer);
+    std::erase(untold_, peer);
+    const auto of_peer = [peer](const auto& heard) { return heard.peer == peer; };
+    std::erase_if(unopened_, of_peer);
+    std::erase_if(open_, [&of_peer](const Open& each) { return of_peer(each.of); });
+}
+
 // Memory of our own on the GPU of the last message; of kind none: there is none to be had.
 device::IpcHandle Anchors::ours() {
     const device::Uuid& gpu = device_.gpu_facts(last_end_.gpu).uuid;

@@ -35,6 +35,9 @@ class Anchors {
     // Whether that peer was told, and can have it open.
     bool told(int peer) const;
 
+    // That peer is gone for good, and its anchors with it.
+    void forget(int peer);
+
     bool has_work() const {
         return !untold_.empty() || !unopened_.empty() ||
                (!open_.empty() && losses_ != device_.losses());

@@ -86,7 +86,8 @@ PostedRow oldest_posted(const BoardPage& page, std::uint64_t key,
 
 bool Board::covers(std::span<const int> ranks) {
     return std::all_of(ranks.begin(), ranks.end(), [this](int rank) {
-        return rank == world_rank_ || endpoints_.to(rank).facts.shared_memory;
+        return rank == world_rank_ ||
+               (rank < endpoints_.world_size() && endpoints_.to(rank).facts.shared_memory);
     });
 }
 

@@ -103,7 +103,8 @@ class Board {
     Board& operator=(const Board&) = delete;
 
     // Whether those world ranks, of which this one is one, all see each other's pages. Every one of
-    // them gets the same answer.
+    // them gets the same answer. Ranks of other jobs see none: rows are found by the numbers of ranks, and
+    // each job has its own.
     bool covers(std::span<const int> ranks);
     // This rank's page; empty: it has none.
     std::span<std::byte> own_page();

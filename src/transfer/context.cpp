@@ -121,6 +121,16 @@ void Context::pin_board() {
     if (!pinned.ok()) log::warn("cells of the board are pageable: {}", pinned.text());
 }
 
+void Context::withdraw_memory(int peer) {
+    for (const device::IpcHandle& handle : exports.told(peer)) {
+        wire::Forget forget{handle.buffer_id, {}};
+        std::memcpy(forget.gpu, handle.gpu.data(), sizeof forget.gpu);
+        Status sent = send(endpoints.to(peer), wire::kForget, forget);
+        if (!sent.ok()) log::info("peer {} keeps memory mapped: {}", peer, sent.text());
+    }
+    exports.forget(peer);
+}
+
 void Context::tell_of_freed_memory() {
     for (const ExportTable::Row& freed : exports.take_freed(executor.now())) {
         const std::uint64_t buffer_id = freed.handle.buffer_id;
@@ -139,6 +149,27 @@ void Context::tell_of_freed_memory() {
 
 void Context::on_anchor(int from, transport::ConstSpan anchor, transport::ConstSpan) {
     anchors.hear(from, wire::read<wire::Handle>(anchor));
+}
+
+void Context::add_transport(transport::Transport& transport) {
+    transports.push_back(&transport);
+    arbiter.tell_neighbours(transport);
+}
+
+void Context::remove_transport(transport::Transport& transport) {
+    std::erase(transports, &transport);
+}
+
+void Context::forget(int peer) {
+    if (endpoints.known(peer) != nullptr) {
+        flags.awaited.drop(peer);
+        pools.take_back(peer);
+        pools.unpin(endpoints.to(peer));
+    }
+    exports.forget(peer);
+    anchors.forget(peer);
+    selections.forget_everything();
+    endpoints.drop(peer);
 }
 
 // Tells peers of our anchors, and opens one of theirs at most.

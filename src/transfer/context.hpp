@@ -42,7 +42,7 @@ class Context {
     plan::Explain& explain;
     Timeline* const timeline;  // null: nobody traces
     const config::Config& config;
-    const std::vector<transport::Transport*> transports;
+    std::vector<transport::Transport*> transports;  // more come with ranks of other jobs
     const int world_rank;
     const plan::Tuning tuning;
 
@@ -93,6 +93,13 @@ class Context {
     std::span<Flag> own_flags(Endpoint& to);
     // This rank's page of the board becomes page-locked, where the driver agrees: devices copy into cells.
     void pin_board();
+    // A transport to ranks of other jobs, behind those that there are; and its end.
+    void add_transport(transport::Transport& transport);
+    void remove_transport(transport::Transport& transport);
+    // Everything here that is about that peer of another job: its number becomes another's.
+    void forget(int peer);
+    // A peer that soon is gone for good closes what it has mapped of our memory.
+    void withdraw_memory(int peer);
 
     // --- progress: parts of one turn of the engine, in this order; p2p/progress.cpp has what is between ---
     // Copies that have ended, and then who waited for them; to the end of what a call of the program waits for

@@ -1,15 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transfer/endpoint.hpp"
 
+#include <algorithm>
+
 namespace gantry::transfer {
 
 Endpoints::Endpoints(const std::vector<transport::Transport*>& transports, int world_rank,
                      int world_size, plan::Machine& machine)
     : transports_(transports),
       world_rank_(world_rank),
+      world_size_(world_size),
       machine_(machine),
       endpoints_(static_cast<std::size_t>(world_size)) {
     machine_.networks.assign(endpoints_.size(), nullptr);
+}
+
+int Endpoints::add() {
+    const auto free = std::find(added_.begin(), added_.end(), false);
+    const auto index = static_cast<std::size_t>(free - added_.begin());
+    if (free == added_.end()) {
+        added_.push_back(true);
+        endpoints_.emplace_back();
+        machine_.networks.push_back(nullptr);
+    }
+    added_[index] = true;
+    return world_size_ + static_cast<int>(index);
+}
+
+void Endpoints::drop(int number) {
+    const auto at = static_cast<std::size_t>(number);
+    added_[at - static_cast<std::size_t>(world_size_)] = false;
+    machine_.networks[at] = nullptr;
+    endpoints_[at].reset();
 }
 
 transport::Transport* Endpoints::transport_to(int rank) const {

@@ -56,7 +56,13 @@ class Endpoints {
     const Endpoint* known(int rank) const {
         return endpoints_[static_cast<std::size_t>(rank)].get();
     }
+    // Peers are numbered: first the ranks of this job, then ranks of other jobs as they come.
     int size() const { return static_cast<int>(endpoints_.size()); }
+    int world_size() const { return world_size_; }
+    // A number for a rank of another job, the lowest that is free.
+    int add();
+    // It is free again: nothing is under way with that peer, or will be.
+    void drop(int number);
     // Messages to all peers cost something else from now on.
     void prices_changed() {
         for (const std::unique_ptr<Endpoint>& each : endpoints_)
@@ -70,8 +76,10 @@ class Endpoints {
 
     const std::vector<transport::Transport*>& transports_;
     const int world_rank_;
+    const int world_size_;
     plan::Machine& machine_;
     std::vector<std::unique_ptr<Endpoint>> endpoints_;
+    std::vector<bool> added_;  // by number behind the world; false: it is free
 };
 
 }  // namespace gantry::transfer

@@ -42,6 +42,18 @@ class ExportTable {
     device::IpcHandle export_lazily(int peer, const device::Location& location);
     // It was told of memory that was exported elsewhere.
     void note(int peer, const device::IpcHandle& handle);
+    // What that peer was told of.
+    std::vector<device::IpcHandle> told(int peer) const {
+        std::vector<device::IpcHandle> handles;
+        for (const auto& [buffer_id, row] : rows_)
+            if (row.peers.contains(peer)) handles.push_back(row.handle);
+        return handles;
+    }
+    // That peer is gone for good.
+    void forget(int peer) {
+        for (auto& [buffer_id, row] : rows_)
+            row.peers.erase(peer);
+    }
     // A peer wants to open an allocation that was named to it: sends the file descriptor behind it.
     void send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox);
     // Those that the program has freed. Looks now and then, at a part of them.

@@ -29,6 +29,10 @@ class GpuArbiter {
     void use(int gpu) { neighbours_.mark(device_, gpu); }
     // What needs the compute queue of that GPU waits for a time slice, as far as is known.
     bool is_time_sliced(int gpu) const;
+    // Ranks of other jobs look, too, by a transport that has come later.
+    void tell_neighbours(transport::Transport& transport) const {
+        neighbours_.mark_all(device_, transport);
+    }
     // Says once that this rank shares a GPU while another one, which it sees, has been nobody's: most often
     // the program has forgotten to choose. For the end of a job, when all ranks have used what they use.
     void say_what_stood_idle() const;

@@ -27,6 +27,12 @@ class GpuNeighbours final : public device::Neighbours {
             if (transport::SharedSegment* own = transport->shared_segment(world_rank_))
                 own->note_gpu(number_of(device.gpu_facts(gpu).uuid));
     }
+    // A transport that has come later.
+    void mark_all(device::Device& device, transport::Transport& transport) const {
+        transport::SharedSegment* const own = transport.shared_segment(world_rank_);
+        for (int gpu = 0; own != nullptr && gpu < device.gpu_count(); ++gpu)
+            if (marked(gpu)) own->note_gpu(number_of(device.gpu_facts(gpu).uuid));
+    }
     bool marked_any() const { return marked_ != 0; }
     bool marked(int gpu) const { return (marked_ >> (gpu % 64) & 1) != 0; }
     bool use(const device::Uuid& gpu) const override {

@@ -124,6 +124,41 @@ void StagingPools::release(transport::Pool which, std::uint32_t unit, std::uint3
     if (std::optional<SlotPool>& pool = pools_[index_of(which)]) pool->release(unit, units);
 }
 
+void StagingPools::unpin(Endpoint& owner) {
+    for (const transport::Pool which :
+         {transport::Pool::host_cells, transport::Pool::device_slots}) {
+        Endpoint::LockedSlots& locked = owner.locked_slots[index_of(which)];
+        if (locked.regions == 0) continue;
+        auto memory = owner.shared->pool(which);
+        if (memory.ok()) unpin(which, *memory, locked.regions);
+        locked.regions = 0;
+    }
+}
+
+void StagingPools::unpin(transport::Pool which, std::span<std::byte> pool, unsigned locked) {
+    const PoolRegions regions(static_cast<std::uint32_t>(pool.size() / kDeviceSlotUnit),
+                              which == transport::Pool::device_slots);
+    for (int each = 0; each < regions.count(); ++each)
+        if ((locked >> each & 1) != 0)
+            device_.unpin(regions.memory(pool, kDeviceSlotUnit, each).data());
+}
+
+bool StagingPools::drop_private_slots() {
+    if (private_slots_ == nullptr) return true;
+    for (const std::optional<SlotPool>& pool : pools_)
+        if (pool && pool->free_units() < pool->total_units()) return false;
+    for (auto& [transport, region] : regions_)
+        transport->release_memory(region);
+    regions_.clear();
+    // Regions that were not page-locked are nothing to the device.
+    if (const std::optional<SlotPool>& slots = pools_[index_of(transport::Pool::device_slots)])
+        if (locked_) unpin(transport::Pool::device_slots, slots->memory(), ~0u);
+    for (std::optional<SlotPool>& pool : pools_)
+        pool.reset();
+    private_slots_.reset();
+    return true;
+}
+
 void StagingPools::take_back(int rank) {
     for (std::optional<SlotPool>& pool : pools_)
         if (pool) pool->take_back(rank);

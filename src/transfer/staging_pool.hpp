@@ -50,12 +50,18 @@ class StagingPools {
     }
     // A slot of ours came back.
     void release(transport::Pool which, std::uint32_t unit, std::uint32_t units);
+    // That peer's slots are about to be unmapped.
+    void unpin(Endpoint& owner);
+    // Slots that this process had for itself, when a transport begins to share memory. False: some are in
+    // use still.
+    bool drop_private_slots();
     // That rank is lost: the slots that it held are free.
     void take_back(int rank);
 
   private:
     Result<std::span<std::byte>> memory_of(transport::Pool which);
     bool page_lock(std::span<std::byte> slots);
+    void unpin(transport::Pool which, std::span<std::byte> pool, unsigned locked);
     void page_lock(Endpoint& owner, transport::Pool which, std::span<std::byte> pool, Bytes offset);
 
     device::Device& device_;

@@ -4,6 +4,7 @@
 // rank. endings_test.py runs them and looks at the exit code, at what is said and at what is left. Who comes
 // back from its last call says so.
 #include "gpu.hpp"
+#include "spawning.hpp"
 #include "test.hpp"
 
 #include <signal.h>
@@ -89,5 +90,23 @@ MPI_CASE_ENDING(ending_with_a_session_open, 2) {
         std::exit(0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    std::printf("came back\n");
+}
+
+MPI_CASE_ENDING(ending_by_a_child_without_mpi, 1) {
+    MPI_Comm down = MPI_COMM_NULL;
+    MPI_Comm_spawn("true", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &down,
+                   MPI_ERRCODES_IGNORE);
+    std::printf("came back\n");
+}
+
+MPI_CASE_CHILD(child_aborts, 2) {
+    if (rank() == 1) MPI_Abort(MPI_COMM_WORLD, 7);
+    MPI_Barrier(parent());
+}
+
+MPI_CASE_ENDING(ending_by_a_child_that_aborts, 2) {
+    MPI_Comm down = spawn_case("child_aborts", 2);
+    MPI_Barrier(down);
     std::printf("came back\n");
 }

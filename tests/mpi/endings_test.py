@@ -58,6 +58,19 @@ class Endings(unittest.TestCase):
     def test_abort_ends_the_job_with_its_code(self):
         self.ends("ending_by_abort", 3, 42, r"rank 2 of 3 .* ended the job with code 42: MPI_Abort\(MPI_COMM_WORLD, 42\) on rank 2")
 
+    def test_a_spawned_program_without_mpi_ends_the_jobs(self):
+        self.ends("ending_by_a_child_without_mpi", 1, 1, r"rank 0 of 1 of spawned job 1 \(true, .* exited with code 0 without MPI_Init; the job is ended")
+
+    def test_abort_of_a_spawned_rank_ends_the_jobs(self):
+        self.ends("ending_by_a_child_that_aborts", 2, 7, r"rank 1 of 2 of spawned job 1 .* ended the job with code 7")
+
+    def test_a_program_without_a_launcher_spawns_and_finds_names(self):
+        for case in ["soft_asks_for_the_largest_number_that_will_do", "jobs_find_each_other_by_a_published_name"]:
+            with self.subTest(case):
+                done = subprocess.run([PROGRAM, case], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                      timeout=PATIENCE)
+                self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_ends_are_the_same_with_a_progress_thread(self):
         for case, ranks, status in [("ending_by_a_bad_rank", 2, 6), ("ending_by_errors_abort", 2, 2), ("ending_by_abort", 3, 42),
                                     ("ending_by_leaving_without_finalize", 2, 1), ("ending_by_a_killed_rank", 3, 137)]:

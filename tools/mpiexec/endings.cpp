@@ -15,8 +15,6 @@ namespace gantry::mpiexec {
 namespace {
 
 using namespace std::chrono_literals;
-using job::Membership;
-
 constexpr auto kGrace = 2s;  // between asking a rank to end and killing it
 constexpr auto kDying = 1s;  // how long a process may take to end after it began to
 constexpr int kTimeoutCode = 124;
@@ -66,32 +64,39 @@ std::string signal_name(int number) {
 }
 
 void Launcher::collect_ended() {
-    std::vector<std::pair<int, siginfo_t>> ended;
+    std::vector<std::pair<std::size_t, siginfo_t>> ended;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
         if (ranks_[i].ended) continue;
         siginfo_t how{};
         const int error = waitid(P_PID, static_cast<id_t>(ranks_[i].process.pid), &how,
                                  WEXITED | WNOHANG | WNOWAIT);
-        if (error == 0 && how.si_pid != 0) ended.emplace_back(static_cast<int>(i), how);
+        if (error == 0 && how.si_pid != 0) ended.emplace_back(i, how);
     }
     // Of several at once, one that was killed is the likelier reason for the others' end.
     std::stable_partition(ended.begin(), ended.end(),
                           [](const auto& one) { return one.second.si_code != CLD_EXITED; });
-    for (const auto& [rank, how] : ended)
-        rank_ended(rank, how);
+    for (const auto& [index, how] : ended)
+        rank_ended(index, how);
     consider_abort();
+    for (Job& job : jobs_)
+        if (&job != &jobs_.front() && job.running == 0) bury(job);
 }
 
-void Launcher::rank_ended(int rank, const siginfo_t& how) {
-    Rank& ended = ranks_[static_cast<std::size_t>(rank)];
-    look_at_pmi(rank);
+Launcher::Membership Launcher::membership(const Rank& rank) const {
+    return jobs_[static_cast<std::size_t>(rank.job)].pmi.membership(rank.number);
+}
+
+void Launcher::rank_ended(std::size_t index, const siginfo_t& how) {
+    look_at_pmi(index);
+    Rank& ended = ranks_[index];
     ended.ended = true;
+    --jobs_[static_cast<std::size_t>(ended.job)].running;
     if (phase_ != Phase::running) return;  // we asked for it
-    const bool finalized = pmi_.membership(rank) == Membership::finalized;
+    const bool finalized = membership(ended) == Membership::finalized;
     if (how.si_code != CLD_EXITED) {
         const int code = 128 + how.si_status;
         const std::string why =
-            fmt::format("{} was killed by {}{}.{}", name(rank), signal_name(how.si_status),
+            fmt::format("{} was killed by {}{}.{}", name(ended), signal_name(how.si_status),
                         finalized ? "" : "; the job is ended", advice(how.si_status));
         if (!finalized) return end_job(code, why);
         say(why);
@@ -107,23 +112,27 @@ void Launcher::rank_ended(int rank, const siginfo_t& how) {
 // would wait for ever.
 void Launcher::check_membership() {
     if (phase_ != Phase::running) return;
-    std::optional<int> left;
-    bool others_inside = false;
-    for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-        const Membership membership = pmi_.membership(rank);
-        const bool ended = ranks_[static_cast<std::size_t>(rank)].ended;
-        if (ended && membership != Membership::finalized && !left) left = rank;
-        // A member that left decides about itself, too: its exit code must not look like success.
-        others_inside = others_inside || membership == Membership::inside ||
-                        (!ended && pmi_.waits_for_round(rank));
+    for (const Job& job : jobs_) {
+        const Rank* left = nullptr;
+        // Parents wait for a spawned job to begin.
+        bool others_inside = &job != &jobs_.front() && job.pmi.nobody_came();
+        for (std::size_t i = 0; i < static_cast<std::size_t>(job.size); ++i) {
+            if (job.first + i >= ranks_.size()) break;
+            const Rank& rank = ranks_[job.first + i];
+            const Membership now = membership(rank);
+            if (rank.ended && now != Membership::finalized && left == nullptr) left = &rank;
+            // A member that left decides about itself, too: its exit code must not look like success.
+            others_inside = others_inside || now == Membership::inside ||
+                            (!rank.ended && job.pmi.waits_for_round(rank.number));
+        }
+        if (left != nullptr && others_inside) end_job(exit_code_.value_or(1), why_left(*left));
     }
-    if (left && others_inside) end_job(exit_code_.value_or(1), why_left(*left));
 }
 
-std::string Launcher::why_left(int rank) const {
-    const int code = ranks_[static_cast<std::size_t>(rank)].exit_code;
-    const bool was_inside = pmi_.membership(rank) == Membership::inside;
-    if (!was_inside && pmi_.round() > 0)
+std::string Launcher::why_left(const Rank& rank) const {
+    const int code = rank.exit_code;
+    const bool was_inside = membership(rank) == Membership::inside;
+    if (!was_inside && jobs_[static_cast<std::size_t>(rank.job)].pmi.round() > 0)
         return fmt::format(
             "{} has ended, but other ranks have started another MPI program, which would wait for "
             "it for ever: every rank must run as many MPI programs as the others",
@@ -149,28 +158,41 @@ void Launcher::check_sinks() {
                     Tell::at_once);
 }
 
-void Launcher::look_at_pmi(int rank) {
-    pmi_.serve(rank);
-    if (!pmi_.offence().empty()) return end_job(1, pmi_.offence() + "; the job is ended.");
-    if (pmi_.abort_call()) return consider_abort();
+void Launcher::look_at_pmi(std::size_t index) {
+    Job& job = jobs_[static_cast<std::size_t>(ranks_[index].job)];
+    job.pmi.serve(ranks_[index].number);
+    heed(job);
+}
+
+// What its ranks have said.
+void Launcher::heed(Job& job) {
+    if (!job.pmi.offence().empty()) return end_job(1, job.pmi.offence() + "; the job is ended.");
+    if (job.pmi.abort_call()) return consider_abort();
+    spawn_what_is_wanted(job);
     check_membership();
 }
 
 // Often a rank aborts because another one died: then that death, which the system may not have
 // reported yet, is the reason.
 void Launcher::consider_abort() {
-    if (phase_ != Phase::running || !pmi_.abort_call()) return;
+    if (phase_ != Phase::running) return;
+    const auto aborts = std::find_if(jobs_.begin(), jobs_.end(),
+                                     [](const Job& job) { return job.pmi.abort_call(); });
+    if (aborts == jobs_.end()) return;
     const auto now = Clock::now();
     if (!abort_deadline_) abort_deadline_ = now + kDying;
     const bool somebody_dies = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
         return !rank.ended && is_dying(rank.process.pid);
     });
     if (somebody_dies && now < *abort_deadline_) return;
-    const auto& [who, code, reason] = *pmi_.abort_call();
+    const auto& [who, code, reason] = *aborts->pmi.abort_call();
+    const std::size_t place = aborts->first + static_cast<std::size_t>(who);
     // A code that the shell would show as success is none.
     exit_code_ = (code & 255) != 0 ? code & 255 : 1;
-    end_job(*exit_code_, fmt::format("{} ended the job with code {}: {}.", name(who), code,
-                                     reason.empty() ? "it called MPI_Abort" : reason));
+    end_job(*exit_code_,
+            fmt::format("{} ended the job with code {}: {}.",
+                        place < ranks_.size() ? name(ranks_[place]) : "the program that spawns",
+                        code, reason.empty() ? "it called MPI_Abort" : reason));
 }
 
 void Launcher::check_deadlines() {
@@ -207,10 +229,12 @@ int Launcher::still_running() const {
         std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; }));
 }
 
-std::string Launcher::name(int rank) const {
-    const Rank& named = ranks_[static_cast<std::size_t>(rank)];
-    return fmt::format("rank {} of {} ({}, process {})", rank, size_, named.app->command[0],
-                       named.process.pid);
+std::string Launcher::name(const Rank& rank) const {
+    const std::string spawned =
+        rank.job > 0 ? fmt::format(" of spawned job {}", rank.job) : std::string();
+    return fmt::format("rank {} of {}{} ({}, process {})", rank.number,
+                       jobs_[static_cast<std::size_t>(rank.job)].size, spawned,
+                       rank.app->command[0], rank.process.pid);
 }
 
 void Launcher::say(const std::string& sentence) {

@@ -22,7 +22,10 @@ constexpr pid_t kLeave = 0;
     pid_t group = kLeave;
     while (read(pipe, &group, sizeof group) == sizeof group) {
         if (group == kLeave) _exit(0);
-        groups.push_back(group);
+        if (group > 0)
+            groups.push_back(group);
+        else
+            std::erase(groups, -group);
     }
     for (pid_t left : groups)
         kill(-left, SIGKILL);
@@ -49,6 +52,10 @@ Guard::~Guard() {
     watch(kLeave);
     close(pipe_);
     if (process_ > 0) waitpid(process_, nullptr, 0);
+}
+
+void Guard::forget(pid_t group) {
+    watch(-group);
 }
 
 void Guard::watch(pid_t group) {

@@ -16,6 +16,7 @@ class Guard {
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
     void watch(pid_t group);
+    void forget(pid_t group);  // it has ended, and its number may become another's
 
   private:
     int pipe_ = -1;

@@ -34,15 +34,23 @@ bool contains(const std::array<int, N>& numbers, int number) {
 
 }  // namespace
 
+Launcher::Job::Job(std::string name, std::vector<App> its_apps, int its_size)
+    : apps(std::move(its_apps)),
+      size(its_size),
+      pmi(size, std::move(name), fmt::format("(vector,(0,1,{}))", size)) {}
+
 Launcher::Launcher(Options options, Binding binding, GpuBinding gpus)
     : options_(std::move(options)),
       binding_(std::move(binding)),
       gpus_(std::move(gpus)),
-      size_(options_.total_ranks()),
       standard_output_(STDOUT_FILENO),
       standard_error_(STDERR_FILENO),
-      pmi_(size_, fmt::format("mpiexec-{}-{}", getpid(), Clock::now().time_since_epoch().count()),
-           fmt::format("(vector,(0,1,{}))", size_)) {
+      name_(fmt::format("mpiexec-{}-{}", getpid(), Clock::now().time_since_epoch().count())) {
+    const bool serves = options_.serve >= 0;
+    jobs_.emplace_back(name_, options_.apps, serves ? 1 : options_.total_ranks());
+    jobs_.back().pmi.keep_names(names_);
+    jobs_.back().pmi.take_spawns();
+    if (serves) jobs_.back().pmi.add_rank(0, options_.serve, 0);
     getrlimit(RLIMIT_NOFILE, &descriptors_);
     rlimit raised = descriptors_;
     raised.rlim_cur = raised.rlim_max;
@@ -60,18 +68,17 @@ int Launcher::run() {
     open_signals();
     if (!start_ranks()) {
         signal_ranks(SIGKILL);
-        for (const Rank& rank : ranks_)
-            waitpid(rank.process.pid, nullptr, 0);
+        bury(jobs_.front());
         standard_error_.flush();
         return *exit_code_;
     }
-    while (still_running() > 0)
+    while (still_running() > 0 || guest_is_here())
         turn();
     finish_output();
     check_sinks();
     standard_error_.flush();
-    for (const Rank& rank : ranks_)
-        waitpid(rank.process.pid, nullptr, 0);
+    for (Job& job : jobs_)
+        bury(job);
     return exit_code_.value_or(0);
 }
 
@@ -93,16 +100,17 @@ bool Launcher::start_ranks() {
     // A rank is no member of the terminal's foreground group and may not read it: mpiexec does, and
     // passes on what was typed.
     forward_terminal_ = options_.input_rank >= 0 && isatty(STDIN_FILENO) == 1;
+    Job& job = jobs_.front();
     std::set<std::string> files;
     const auto file = [&](const std::string& pattern, int rank, std::size_t number) {
         const std::string path = file_of_pattern(pattern, rank, number);
         return OutputFile{path, !path.empty() && files.insert(path).second};
     };
-    for (std::size_t number = 0; number < options_.apps.size(); ++number) {
-        const App& app = options_.apps[number];
+    for (std::size_t number = 0; number < job.apps.size(); ++number) {
+        const App& app = job.apps[number];
         for (int i = 0; i < app.ranks; ++i) {
             const int rank = static_cast<int>(ranks_.size());
-            Start what{&app, &options_.variables, rank, size_, Input::nothing, descriptors_, {}};
+            Start what{&app, &options_.variables, rank, job.size, Input::nothing, descriptors_, {}};
             what.output = file(options_.output_pattern, rank, number);
             what.errors = file(options_.error_pattern, rank, number);
             if (!binding_.ranks.empty())
@@ -117,15 +125,21 @@ bool Launcher::start_ranks() {
                 exit_code_ = 127;
                 return false;
             }
-            guard_.watch(started.process.pid);
-            pmi_.add_rank(rank, started.process.pmi, static_cast<int>(number));
-            const std::string prefix = options_.label ? fmt::format("[{}] ", rank) : "";
-            forwarders_.emplace_back(started.process.output, standard_output_, prefix);
-            forwarders_.emplace_back(started.process.errors, standard_error_, prefix);
-            ranks_.push_back({started.process, &app, false, 0});
+            job.pmi.add_rank(rank, started.process.pmi, static_cast<int>(number));
+            adopt(started, app, 0, rank, fmt::format("[{}] ", rank));
         }
     }
     return true;
+}
+
+void Launcher::adopt(const Started& started, const App& app, int job, int number,
+                     const std::string& prefix) {
+    guard_.watch(started.process.pid);
+    forwarders_.emplace_back(started.process.output, standard_output_,
+                             options_.label ? prefix : "");
+    forwarders_.emplace_back(started.process.errors, standard_error_, options_.label ? prefix : "");
+    ranks_.push_back({started.process, &app, job, number});
+    ++jobs_[static_cast<std::size_t>(job)].running;
 }
 
 // --- the loop ------------------------------------------------------------------------------------
@@ -157,8 +171,11 @@ void Launcher::watch_everything() {
         watch(STDIN_FILENO, POLLIN, Source::input, 0);
     if (!typed_.empty()) watch(reader().process.input, POLLOUT, Source::input, 1);
     for (std::size_t i = 0; i < ranks_.size(); ++i)
-        if (const int socket = pmi_.socket(static_cast<int>(i)); socket >= 0)
+        if (const int socket =
+                jobs_[static_cast<std::size_t>(ranks_[i].job)].pmi.socket(ranks_[i].number);
+            socket >= 0)
             watch(socket, POLLIN, Source::pmi, i);
+    if (guest_is_here()) watch(jobs_.front().pmi.socket(0), POLLIN, Source::guest, 0);
     for (std::size_t i = 0; i < forwarders_.size(); ++i)
         if (forwarders_[i].is_open() && !forwarders_[i].sink().is_full())
             watch(forwarders_[i].source(), POLLIN, Source::forwarder, i);
@@ -189,7 +206,8 @@ void Launcher::handle(const Watched& watched) {
     switch (watched.source) {
         case Source::signals: break;
         case Source::input: pump_input(); break;
-        case Source::pmi: look_at_pmi(static_cast<int>(watched.index)); break;
+        case Source::pmi: look_at_pmi(watched.index); break;
+        case Source::guest: look_at_guest(); break;
         case Source::forwarder: {
             Forwarder& forwarder = forwarders_[watched.index];
             // When nobody reads our output the ranks shall notice as if they wrote there themselves
@@ -260,6 +278,7 @@ void Launcher::stop_and_continue() {
 
 void Launcher::signal_ranks(int number) {
     for (const Rank& rank : ranks_) {
+        if (rank.buried) continue;
         kill(-rank.process.pid, number);
         // A stopped process acts on nothing but SIGKILL until it is continued.
         if (contains(kEndingSignals, number)) kill(-rank.process.pid, SIGCONT);

@@ -37,6 +37,7 @@ int main(int argument_count, char** argument_values) {
             return 2;
         case Wish::run: break;
     }
+    if (line.options.serve >= 0) return Launcher(std::move(line.options), {}, {}).run();
     take_this_machine(line.options);
     const Switched switched = use_personalities(line.options);
     if (!switched.mistake.empty()) {

@@ -38,7 +38,7 @@ class Parser {
     CommandLine parse() {
         while (line_.wish == Wish::run && at_ < arguments_.size())
             parse_app();
-        if (line_.wish == Wish::run && line_.options.apps.empty())
+        if (line_.wish == Wish::run && line_.options.apps.empty() && line_.options.serve < 0)
             mistake("there is no program to run");
         return std::move(line_);
     }
@@ -56,7 +56,7 @@ class Parser {
         }
         while (at_ < arguments_.size() && arguments_[at_] != ":")
             app.command.push_back(arguments_[at_++]);
-        if (line_.wish != Wish::run) return;
+        if (line_.wish != Wish::run || line_.options.serve >= 0) return;
         if (app.command.empty()) return mistake("there is no program to run");
         line_.options.apps.push_back(std::move(app));
         if (at_ < arguments_.size()) {  // the ':'
@@ -95,6 +95,11 @@ class Parser {
         app.ranks = count(option, "ranks");
     }
     void label(App&, const std::string&) { line_.options.label = true; }
+    // By the library alone, in a program that no launcher started: the number of an open socket.
+    void serve(App&, const std::string& option) {
+        line_.options.serve = count(option, "the socket");
+        line_.options.input_rank = -1;
+    }
     void quiet(App&, const std::string&) { line_.options.quiet = true; }
     void timeout(App&, const std::string& option) {
         const std::optional<double> limit = seconds(value(option));
@@ -263,6 +268,7 @@ const Parser::Option* Parser::find(std::string_view option) {
         {" --map-by -map-by ", &Parser::map_by},
         {" --rank-by -rank-by ", &Parser::rank_by},
         {" --mca -mca --gmca -gmca --prtemca --pmixmca ", &Parser::mca},
+        {" --serve ", &Parser::serve},
         {" --stdin -stdin -s ", &Parser::input},
         {" -outfile-pattern --outfile-pattern ", &Parser::output_pattern},
         {" -errfile-pattern --errfile-pattern ", &Parser::error_pattern},

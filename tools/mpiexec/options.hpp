@@ -24,6 +24,7 @@ struct App {
     std::vector<std::string> command;
     Variables variables;
     std::string folder;  // empty: where mpiexec was started
+    std::string path;    // of a spawned one: where its program is looked for before PATH
 };
 
 struct Options {
@@ -43,6 +44,7 @@ struct Options {
     std::string host_file;
     std::string launcher;
     bool show_command = false;
+    int serve = -1;  // no ranks of our own: the PMI socket of a program that spawns
     // What decides where ranks run has no meaning on one machine; a launcher may be told.
     int ranks_per_host = 0;
     std::string map_by;

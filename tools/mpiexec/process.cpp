@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -94,6 +95,7 @@ void set_variables(const Start& what, int pmi) {
     set("PMI_RANK", rank);
     set("PMI_SIZE", size);
     set("PMI_FD", std::to_string(pmi));
+    if (what.spawned) set("PMI_SPAWNED", "1");
     set("MPI_LOCALRANKID", rank);
     set("MPI_LOCALNRANKS", size);
     set("LOCAL_RANK", rank);
@@ -144,6 +146,17 @@ bool in_path(const std::string& program) {
     }
 }
 
+// The program in the first of these folders that has it; else its bare name.
+std::string in_folders(std::string_view folders, const std::string& program) {
+    while (!folders.empty() && program.find('/') == std::string::npos) {
+        const std::size_t end = std::min(folders.find(':'), folders.size());
+        const std::string candidate = std::string(folders.substr(0, end)) + "/" + program;
+        if (access(candidate.c_str(), X_OK) == 0) return candidate;
+        folders.remove_prefix(std::min(end + 1, folders.size()));
+    }
+    return program;
+}
+
 // The child, from fork to exec. `report` tells the parent what failed; exec closes it.
 [[noreturn]] void become(const Start& what, const Channel& pmi, const Channel& input,
                          const Channel& output, const Channel& errors, pid_t launcher, int report) {
@@ -167,7 +180,9 @@ bool in_path(const std::string& program) {
         for (const std::string& argument : what.app->command)
             arguments.push_back(const_cast<char*>(argument.c_str()));
         arguments.push_back(nullptr);
-        execvp(arguments[0], arguments.data());
+        const std::string program =
+            what.path.empty() ? what.app->command[0] : in_folders(what.path, what.app->command[0]);
+        execvp(program.c_str(), arguments.data());
         trouble.step = Step::program;
     }
     trouble.error = errno;

@@ -33,6 +33,8 @@ struct Start {
     Processors processors;  // empty: not bound
     std::string gpus{};     // CUDA_VISIBLE_DEVICES; empty: as it is
     OutputFile output{}, errors{};
+    bool spawned = false;  // by ranks of another job
+    std::string path{};    // where its program is looked for instead of PATH; empty: there
 };
 
 // mpiexec's ends of the rank's streams; -1 where there is none.

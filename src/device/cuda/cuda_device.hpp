@@ -61,7 +61,7 @@ class CudaDevice final : public Device {
     bool has_bar_mapping(const Location& location, const void* address, Bytes bytes) override;
 
     Status pin(void* address, Bytes bytes) override;
-    void unpin(void* address);
+    void unpin(void* address) override;
 
     Result<IpcHandle> export_memory(const Location& location) override;
     Result<void*> open_memory(const IpcHandle& handle, int gpu,

@@ -82,7 +82,7 @@ const int* predefined_attribute(Comm& comm, int keyval, bool& known) {
         case MPI_WTIME_IS_GLOBAL: return &kConstants.wtime_is_global;
         case MPI_LASTUSEDCODE: return &process().user_errors.last_used;
         case MPI_UNIVERSE_SIZE: return comm.engine->universe_size();
-        case MPI_APPNUM: return nullptr;
+        case MPI_APPNUM: return comm.engine->app_number();
         default: known = false; return nullptr;
     }
 }

@@ -33,8 +33,7 @@ Pending make_agreed(Comm& old, const Agreement& said, Members members, const col
     const auto make = [&old, members = std::move(members), topology = std::move(topology),
                        newcomm](const coll::Team& team) {
         if (members.rank == MPI_UNDEFINED) return make_nothing(team.executor());
-        std::shared_ptr<p2p::Group> group =
-            agreement_group(old.collective.context, members.peers, members.rank);
+        std::shared_ptr<p2p::Group> group = agreement_group(old, members.peers, members.rank);
         return agree(team.executor(), &old, std::move(group), team.tag, topology, newcomm);
     };
     return Pending(*old.engine, run_behind(said, everybody, make));
@@ -62,7 +61,7 @@ Pending make_among(Comm& old, Members members, int tag, std::shared_ptr<const To
     *newcomm = MPI_COMM_NULL;
     if (members.rank == MPI_UNDEFINED) return success();
     std::shared_ptr<p2p::Group> group =
-        agreement_group(old.collective.context, std::move(members.peers), members.rank);
+        agreement_group(old, std::move(members.peers), members.rank);
     return Pending(*old.engine, agree(old.engine->executor(), &old, std::move(group), tag,
                                       std::move(topology), newcomm));
 }

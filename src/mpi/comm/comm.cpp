@@ -34,30 +34,41 @@ int likeness(const std::vector<int>& a, const std::vector<int>& b) {
 
 }  // namespace
 
+// With members of several jobs by what all of them know alike.
+static void plan_collectives(Comm& comm) {
+    Engine& engine = *comm.engine;
+    comm.planner = coll::Planner(engine.outsiders().among(comm.collective.peers)
+                                     ? &engine.collectives_between_jobs()
+                                     : &engine.collectives());
+}
+
 Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, int rank,
                 Errhandler* errhandler) {
     Comm* comm = create(process().comms);
     if (comm == nullptr) return nullptr;
     comm->engine = &engine;
-    comm->planner = coll::Planner(&engine.collectives());
     comm->group.context = context;
     comm->group.rank = rank;
     comm->group.peers = std::move(peers);
     comm->group.traffic = &comm->traffic;
     comm->collective = comm->group;
     comm->collective.context |= p2p::kCollectiveContext;
+    plan_collectives(*comm);
+    engine.outsiders().use(comm->group.peers);
     comm->errhandler = retain(errhandler);
     set_pair(comm->hints, kMemoryKindsKey, kMemoryKinds);
     return comm;
 }
 
-bool goes_first(const std::vector<int>& mine, const std::vector<int>& theirs) {
-    return mine.front() < theirs.front();
+bool goes_first(Engine& engine, const std::vector<int>& mine, const std::vector<int>& theirs) {
+    if (!engine.outsiders().any()) return mine.front() < theirs.front();
+    return engine.outsiders().identity(mine.front()) < engine.outsiders().identity(theirs.front());
 }
 
 Comm* make_intercomm(Engine& engine, std::uint32_t context, std::vector<int> mine,
                      std::vector<int> theirs, int rank, Errhandler* errhandler) {
-    const bool first = goes_first(mine, theirs);
+    const bool first = goes_first(engine, mine, theirs);
+    engine.outsiders().use(mine);
     std::vector<int> everybody = first ? mine : theirs;
     const std::vector<int>& behind = first ? theirs : mine;
     const int border = static_cast<int>(everybody.size());
@@ -66,6 +77,7 @@ Comm* make_intercomm(Engine& engine, std::uint32_t context, std::vector<int> min
     if (comm == nullptr) return nullptr;
     comm->border = border;
     comm->collective.peers = std::move(everybody);
+    plan_collectives(*comm);
     comm->collective.rank = first ? rank : border + rank;
     return comm;
 }
@@ -80,6 +92,8 @@ std::vector<int> Comm::members() const {
 void release(Comm* comm) {
     if (--comm->references > 0) return;
     if (comm->errhandler != nullptr) release(comm->errhandler);
+    if (process().parent == comm) process().parent = nullptr;
+    comm->engine->outsiders().let_go(comm->collective.peers);
     process().traffic_of_freed.add(comm->traffic);
     process().comms.destroy(comm);
 }
@@ -184,7 +198,7 @@ Status comm_get_info(Comm& comm, MPI_Info* info_used) {
 }
 
 Status comm_get_parent(MPI_Comm* parent) {
-    *parent = MPI_COMM_NULL;  // nothing is spawned so far
+    *parent = process().parent != nullptr ? process().parent->handle : MPI_COMM_NULL;
     return success();
 }
 

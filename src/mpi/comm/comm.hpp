@@ -74,7 +74,7 @@ Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, i
 Comm* make_intercomm(Engine& engine, std::uint32_t context, std::vector<int> mine,
                      std::vector<int> theirs, int rank, Errhandler* errhandler);
 // Which of two groups goes first: both sides answer alike.
-bool goes_first(const std::vector<int>& mine, const std::vector<int>& theirs);
+bool goes_first(Engine& engine, const std::vector<int>& mine, const std::vector<int>& theirs);
 // One owner less; the last one ends the communicator.
 void release(Comm* comm);
 

@@ -3,6 +3,7 @@
 // Making and freeing communicators. Everything that communicates is a task on the old
 // communicator's collective context; the new handle is written when it ends. Attribute callbacks
 // run before, outside progress().
+#include "coll/barrier.hpp"
 #include "coll/gather.hpp"
 #include "transfer/buffer.hpp"
 #include "mpi/bodies.hpp"
@@ -119,6 +120,28 @@ Status make_part(Comm& old, coll::Team team, const std::vector<Share>& all, MPI_
     return success();
 }
 
+// Where members of several jobs are in a part, its context is no member's own.
+Task<Status> agree_on_parts(Executor& executor, Comm* old, coll::Team team,
+                            std::vector<Share>* all) {
+    const int color = (*all)[static_cast<std::size_t>(old->collective.rank)].color;
+    std::vector<int> members;
+    int me = 0;
+    for (int place = 0; place < old->collective.size(); ++place) {
+        if ((*all)[static_cast<std::size_t>(place)].color != color) continue;
+        if (place == old->collective.rank) me = static_cast<int>(members.size());
+        members.push_back(old->collective.peer(place));
+    }
+    const std::shared_ptr<p2p::Group> group = agreement_group(*old, std::move(members), me);
+    const coll::Team agreeing{&old->engine->messenger(), &old->engine->transfer(), group.get(),
+                              team.tag};
+    std::uint32_t context = 0;
+    Status shared = co_await share_context(executor, *old->engine, agreeing, &context);
+    GANTRY_CO_TRY(shared);
+    for (Share& share : *all)
+        if (share.color == color) share.context = context;
+    co_return success();
+}
+
 Task<Status> split(Executor& executor, Comm* old, coll::Team team, Share mine, MPI_Comm* newcomm) {
     std::vector<Share> all(static_cast<std::size_t>(team.size()));
     const p2p::Buffer send = transfer::bytes_buffer(&mine, sizeof mine);
@@ -128,6 +151,10 @@ Task<Status> split(Executor& executor, Comm* old, coll::Team team, Share mine, M
     blocks.layout = send.layout;
     Status gathered = co_await coll::allgather(executor, team, send, std::move(blocks), false);
     GANTRY_CO_TRY(gathered);
+    if (mine.color != MPI_UNDEFINED && old->engine->outsiders().among(old->collective.peers)) {
+        Status agreed = co_await agree_on_parts(executor, old, team, &all);
+        GANTRY_CO_TRY(agreed);
+    }
     co_return make_part(*old, team, all, newcomm);
 }
 
@@ -168,8 +195,7 @@ Pending comm_split(Comm& comm, int color, int key, MPI_Comm* newcomm) {
 
 Pending comm_split_type(Comm& comm, int split_type, int key, Info* info, MPI_Comm* newcomm) {
     int color = MPI_UNDEFINED;
-    const std::vector<int>& nodes = comm.engine->job().nodes();
-    const int node = nodes[static_cast<std::size_t>(comm.engine->rank())];
+    const int node = comm.engine->outsiders().node(comm.engine->rank());
     switch (split_type) {
         case MPI_UNDEFINED: break;
         case MPI_COMM_TYPE_SHARED: color = node; break;
@@ -221,8 +247,31 @@ Pending comm_free(MPI_Comm* comm) {
     return success();
 }
 
+namespace {
+
+// Behind the barrier nobody of the communicator begins anything with it any more.
+Task<Status> part(Executor& executor, Comm* comm, coll::Team team, MPI_Comm* handle) {
+    Engine& engine = *comm->engine;
+    engine.outsiders().prepare_to_part(comm->collective.peers);
+    Status met = co_await coll::barrier(executor, team);
+    GANTRY_CO_TRY(met);
+    release(take_handle(comm));
+    *handle = MPI_COMM_NULL;
+    Status closed = co_await engine.outsiders().close_unused(executor);
+    co_return closed;
+}
+
+}  // namespace
+
 Pending comm_disconnect(MPI_Comm* comm) {
-    return comm_free(comm);
+    Comm* object = find(*comm);
+    Engine& engine = *object->engine;
+    if (object->predefined || !engine.outsiders().any()) return comm_free(comm);
+    GANTRY_TRY(object->attributes.remove_all(object->handle));
+    if (find(*comm) != object)
+        return failure(MPI_ERR_COMM, "another thread has freed this communicator meanwhile");
+    const coll::Team team = object->team();
+    return Pending(engine, part(engine.executor(), object, team, comm));
 }
 
 }  // namespace gantry::mpi

@@ -3,7 +3,8 @@
 // The context id of a new communicator: its first member takes one that no other rank of the job
 // can take (the ids of rank r are r, r + n, r + 2n, ...) and tells the others. Ids are never used
 // twice, so a late message of a freed communicator cannot meet a new one, and communicators may be
-// made concurrently, also by overlapping groups.
+// made concurrently, also by overlapping groups. Where members belong to several jobs, they look together
+// for an id that none of them has.
 #pragma once
 
 #include "base/task.hpp"
@@ -26,6 +27,9 @@ Task<Status> share_context(Executor& executor, Engine& engine, coll::Team team,
 // such groups use that context at the same time.
 std::shared_ptr<p2p::Group> agreement_group(std::uint32_t context, std::vector<int> peers,
                                             int rank);
+// The same of members of a communicator, on its collective context.
+struct Comm;
+std::shared_ptr<p2p::Group> agreement_group(const Comm& old, std::vector<int> peers, int rank);
 // Their tags keep concurrent agreements apart, and lie apart from those of collectives (comm.cpp).
 int agreement_tag(int tag);
 int agreement_tag(const char* stringtag);

@@ -11,6 +11,7 @@
 #include "coll/exchange.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/comm/context.hpp"
+#include "mpi/dynamic/meeting.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 
@@ -24,10 +25,12 @@ namespace {
 struct Introduction {
     std::int32_t members = 0;   // of the group
     std::uint32_t context = 0;  // 0: there is none
+    // Processes of several jobs are in the groups: they meet (dynamic/meeting.hpp).
+    std::int32_t several_jobs = 0;
 };
 
 // The way between the leaders: a group of these two. Nobody else has one.
-struct Bridge {
+struct Leaders {
     std::shared_ptr<p2p::Group> group;
     int tag = 0;
 };
@@ -59,12 +62,15 @@ Status check_disjoint(const std::vector<int>& mine, const std::vector<int>& thei
     return success();
 }
 
-// Between the leaders. `theirs` and `context` are set when it ends well.
-Task<Status> meet_leader(Executor& executor, Engine& engine, Bridge bridge,
+// Between the leaders. `theirs` and `context` are set when it ends well, or `several_jobs` alone.
+Task<Status> meet_leader(Executor& executor, Engine& engine, Leaders bridge,
                          const std::vector<int>& mine, std::vector<int>* theirs,
-                         std::uint32_t* context) {
+                         Introduction* agreed) {
     Result<std::uint32_t> taken = engine.new_context();
-    const Introduction me{static_cast<std::int32_t>(mine.size()), taken.ok() ? *taken : 0};
+    const Outsiders& outsiders = engine.outsiders();
+    const bool several = outsiders.among(mine) || outsiders.among(bridge.group->peers);
+    const Introduction me{static_cast<std::int32_t>(mine.size()), taken.ok() ? *taken : 0,
+                          several ? 1 : 0};
     Introduction other;
     const coll::Team leaders{&engine.messenger(), &engine.transfer(), bridge.group.get(),
                              bridge.tag};
@@ -72,6 +78,10 @@ Task<Status> meet_leader(Executor& executor, Engine& engine, Bridge bridge,
                       heard = transfer::bytes_buffer(&other, sizeof other);
     Status met = co_await coll::exchange(executor, leaders, told, 1, heard, 1);
     GANTRY_CO_TRY(met);
+    if (me.several_jobs != 0 || other.several_jobs != 0) {
+        agreed->several_jobs = 1;
+        co_return success();
+    }
     theirs->resize(static_cast<std::size_t>(other.members));
     const p2p::Buffer mine_told = transfer::bytes_buffer(mine.data(), mine.size() * sizeof(int)),
                       theirs_heard =
@@ -83,35 +93,55 @@ Task<Status> meet_leader(Executor& executor, Engine& engine, Bridge bridge,
                           "a leader has no context ids left for an inter-communicator");
     Status disjoint = check_disjoint(mine, *theirs);
     GANTRY_CO_TRY(disjoint);
-    *context = goes_first(mine, *theirs) ? me.context : other.context;
+    agreed->members = other.members;
+    agreed->context = goes_first(engine, mine, *theirs) ? me.context : other.context;
+    co_return success();
+}
+
+// The groups find out who they are, and become connected where they are not yet.
+Task<Status> meet_as_strangers(Executor& executor, Making* making, Leaders bridge,
+                               std::vector<int>* theirs, Introduction* agreed) {
+    MessageBridge leaders(*making->engine, bridge.group, bridge.tag);
+    Meeting meeting;
+    meeting.engine = making->engine;
+    meeting.local = making->local;
+    meeting.leader = making->leader;
+    meeting.bridge = &leaders;
+    Met met;
+    Status done = co_await meet(executor, &meeting, &met);
+    GANTRY_CO_TRY(done);
+    *theirs = std::move(met.theirs);
+    agreed->context = met.context;
     co_return success();
 }
 
 // `judged` is what the leader already knows against its arguments.
-Task<Status> make_of_groups(Executor& executor, Making making, Bridge bridge, Status judged,
+Task<Status> make_of_groups(Executor& executor, Making making, Leaders bridge, Status judged,
                             MPI_Comm* newcomm) {
     const bool is_leader = making.local.rank() == making.leader;
     std::vector<int> theirs;
-    std::uint32_t context = 0;
+    Introduction other;
     Status met = judged;
     if (is_leader && met.ok())
-        met =
-            co_await meet_leader(executor, *making.engine, bridge, making.mine, &theirs, &context);
-    Introduction other{static_cast<std::int32_t>(met.ok() ? theirs.size() : 0),
-                       met.ok() ? context : 0};
+        met = co_await meet_leader(executor, *making.engine, bridge, making.mine, &theirs, &other);
     const p2p::Buffer head = transfer::bytes_buffer(&other, sizeof other);
     Status told = co_await coll::bcast(executor, making.local, head, making.leader);
     GANTRY_CO_TRY(met);
     GANTRY_CO_TRY(told);
-    if (other.context == 0)
+    if (other.several_jobs != 0) {
+        met = co_await meet_as_strangers(executor, &making, bridge, &theirs, &other);
+        GANTRY_CO_TRY(met);
+    } else if (other.context == 0) {
         co_return failure(MPI_ERR_COMM,
                           "the leader of this group, its rank {}, could not agree with the other "
                           "leader; what it reports says why",
                           making.leader);
-    theirs.resize(static_cast<std::size_t>(other.members));
-    const p2p::Buffer list = transfer::bytes_buffer(theirs.data(), theirs.size() * sizeof(int));
-    told = co_await coll::bcast(executor, making.local, list, making.leader);
-    GANTRY_CO_TRY(told);
+    } else {
+        theirs.resize(static_cast<std::size_t>(other.members));
+        const p2p::Buffer list = transfer::bytes_buffer(theirs.data(), theirs.size() * sizeof(int));
+        told = co_await coll::bcast(executor, making.local, list, making.leader);
+        GANTRY_CO_TRY(told);
+    }
     Comm* made = make_intercomm(*making.engine, other.context, std::move(making.mine),
                                 std::move(theirs), making.local.rank(), making.errhandler);
     if (made == nullptr)
@@ -164,13 +194,13 @@ Pending intercomm_create(Comm& local_comm, int local_leader, Comm* peer_comm, in
     making.mine = local_comm.group.peers;
     making.errhandler = local_comm.errhandler;
     making.session_buffer = local_comm.session_buffer;
-    Bridge bridge;
+    Leaders bridge;
     Status judged;
     if (local_comm.rank() == local_leader) {
         judged = check_peer(peer_comm, remote_leader);
         if (judged.ok()) {
             bridge = {
-                agreement_group(peer_comm->collective.context,
+                agreement_group(*peer_comm,
                                 {making.engine->rank(), peer_comm->group.peer(remote_leader)}, 0),
                 agreement_tag(tag)};
         }
@@ -202,7 +232,7 @@ Pending intercomm_create_from_groups(Group& local_group, int local_leader, Group
     making.errhandler = &errhandler;
     making.session_buffer = local_group.session_buffer;
     if (info != nullptr) making.hints = info->pairs;
-    Bridge bridge;
+    Leaders bridge;
     Status judged;
     if (local_group.rank == local_leader) {
         judged = check_remote_group(local_group, remote_group, remote_leader);

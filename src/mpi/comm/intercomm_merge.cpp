@@ -48,6 +48,13 @@ Task<Status> merge(Executor& executor, Comm* inter, coll::Team everybody, bool h
     if (merged.context == 0)
         co_return failure(MPI_ERR_OTHER,
                           "the first rank of the new communicator has no context ids left");
+    if (inter->engine->outsiders().among(inter->collective.peers)) {
+        // Both groups are one team here.
+        everybody.border = 0;
+        Status agreed =
+            co_await share_context(executor, *inter->engine, everybody, &merged.context);
+        GANTRY_CO_TRY(agreed);
+    }
     std::vector<int> peers = inter->collective.peers;
     int rank = everybody.rank();
     if (merged.second_goes_first != 0) {

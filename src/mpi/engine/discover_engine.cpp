@@ -17,6 +17,30 @@
 namespace gantry::mpi {
 namespace {
 
+// Processes of other jobs are reached by shared memory. What each process shares once lies in the first
+// such transport, its home.
+class WaysBySharedMemory final : public WaysToOthers {
+  public:
+    WaysBySharedMemory(const Clock& clock, const config::Config& config,
+                       transport::shm::ShmTransport* home)
+        : clock_(clock), config_(config), home_(home) {}
+    std::unique_ptr<transport::Transport> missing() override {
+        if (home_ != nullptr) return nullptr;
+        auto made = std::make_unique<transport::shm::ShmTransport>(clock_, config_);
+        home_ = made.get();
+        return made;
+    }
+    std::unique_ptr<transport::Transport> to(std::vector<int> peers) override {
+        return std::make_unique<transport::shm::ShmTransport>(clock_, config_, *home_,
+                                                              std::move(peers));
+    }
+
+  private:
+    const Clock& clock_;
+    const config::Config& config_;
+    transport::shm::ShmTransport* home_;
+};
+
 Result<std::unique_ptr<Engine>> discover_engine() {
     Result<config::Config> config = config::from_environment(process().settings);
     if (!config.ok()) return std::move(config).status();
@@ -36,9 +60,14 @@ Result<std::unique_ptr<Engine>> discover_engine() {
     parts.device = std::move(*device);
     parts.transports.push_back(std::make_unique<transport::self::SelfTransport>(parts.job->rank()));
     const bool shares_memory = parts.config->shm && parts.job->local_size() > 1;
-    if (shares_memory)
-        parts.transports.push_back(
-            std::make_unique<transport::shm::ShmTransport>(*parts.clock, *parts.config));
+    transport::shm::ShmTransport* home = nullptr;
+    if (shares_memory) {
+        auto made = std::make_unique<transport::shm::ShmTransport>(*parts.clock, *parts.config);
+        home = made.get();
+        parts.transports.push_back(std::move(made));
+    }
+    if (parts.config->shm)
+        parts.others = std::make_unique<WaysBySharedMemory>(*parts.clock, *parts.config, home);
     // A job that shared memory holds together runs without UCX installed.
     if (parts.job->size() > (shares_memory ? parts.job->local_size() : 1)) {
         device::RankGpu gpu = parts.device->gpu_of_rank(parts.job->local_rank());

@@ -7,10 +7,13 @@
 #include "base/yield.hpp"
 #include "coll/barrier.hpp"
 #include "io/file.hpp"
+#include "job/node_map.hpp"
+#include "mpi/dynamic/ports.hpp"
 #include "mpi/engine/job_costs.hpp"
 #include "rma/windows.hpp"
 
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,12 +41,25 @@ std::vector<transport::Transport*> addresses(
 constexpr std::string_view kJobWide = "job";
 struct JobWide {
     coll::JobWide collectives;
+    std::uint64_t identity = 0;
     bool checks = false;  // else some would wait for what others say before a collective
 };
 
 std::string_view bytes_of(const JobWide& job) {
     static_assert(std::is_trivially_copyable_v<JobWide>);
     return {reinterpret_cast<const char*>(&job), sizeof job};
+}
+
+// No two jobs have the same, whoever started them.
+std::uint64_t draw_identity(const job::Job& job) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+    const std::string told = fmt::format("{} {} {} {} {}", job.id(), getpid(), now.tv_sec,
+                                         now.tv_nsec, job::host_mark());
+    for (const char each : told)
+        hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211u;
+    return hash | 1;
 }
 
 }  // namespace
@@ -61,6 +77,7 @@ Status Engine::learn_job_wide() {
                        told->size(), sizeof job);
     std::memcpy(&job, told->data(), told->size());
     collectives_.job = job.collectives;
+    job_identity_ = job.identity;
     checks_.turn(job.checks);
     return success();
 }
@@ -75,9 +92,12 @@ Engine::Engine(Parts parts)
       checks_(parts_.config->check),
       collectives_(*parts_.config, &explain_),
       planner_(&collectives_),
+      outsiders_(*this),
+      ports_(std::make_unique<Ports>()),
       postbox_(*this),
       requests_(*this),
       universe_size_(parts_.job->size()),
+      app_number_(parts_.job->app_number()),
       patience_(crowded(parts_.job->local_size()) ? 0 : parts_.config->spin) {
     everybody_.context = kEngineContext | p2p::kCollectiveContext;
     everybody_.rank = rank();
@@ -101,7 +121,8 @@ Task<Status> Engine::start(Executor& executor) {
     }
     if (rank() == 0) {
         collectives_.job.facts = job_costs(parts_);
-        const JobWide job{collectives_.job, checks_.on()};
+        job_identity_ = draw_identity(*parts_.job);
+        const JobWide job{collectives_.job, job_identity_, checks_.on()};
         Status told = parts_.job->put(kJobWide, bytes_of(job));
         GANTRY_CO_TRY(told);
     }
@@ -124,6 +145,35 @@ Task<Status> Engine::start(Executor& executor) {
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;
+    co_return success();
+}
+
+coll::Common& Engine::collectives_between_jobs() {
+    if (between_jobs_ == nullptr) {
+        between_jobs_ = std::make_unique<coll::Common>(config(), &explain_);
+        // What the other job's processes were told of collectives is not known here.
+        between_jobs_->job = {};
+    }
+    return *between_jobs_;
+}
+
+Task<Status> Engine::make_way(Executor& executor, std::vector<int> peers,
+                              std::unique_ptr<transport::Transport>* made) {
+    if (parts_.others == nullptr)
+        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                          "this engine has no way to processes of other jobs");
+    if (std::unique_ptr<transport::Transport> missing = parts_.others->missing()) {
+        Status opened = missing->publish(*parts_.job);
+        GANTRY_CO_TRY(opened);
+        opened = missing->open(*parts_.job, transfer_->messages);
+        GANTRY_CO_TRY(opened);
+        // Slots that nobody else saw are given up for those that others see.
+        while (!transfer_->pools.drop_private_slots())
+            co_await Yield(executor);
+        transfer_->add_transport(*missing);
+        parts_.transports.push_back(std::move(missing));
+    }
+    *made = parts_.others->to(std::move(peers));
     co_return success();
 }
 
@@ -163,6 +213,8 @@ Task<Status> Engine::leave(Executor& executor) {
     if (postbox_.count() > 0)
         log::info("mpi: {} sends and receives were left to the progress thread, {} taken from it",
                   postbox_.count(), postbox_.taken());
+    Status parted = co_await outsiders_.close_all(executor);
+    if (!parted.ok()) log::info("mpi: parting from other jobs: {}", parted.text());
     for (const auto& transport : parts_.transports) {
         Status closed = co_await transport->close(executor);
         if (!closed.ok()) log::info("mpi: closing {}: {}", transport->name(), closed.text());

@@ -17,6 +17,7 @@
 #include "device/device.hpp"
 #include "job/job.hpp"
 #include "mpi/check/checks.hpp"
+#include "mpi/dynamic/outsiders.hpp"
 #include "mpi/engine/postbox.hpp"
 #include "mpi/partitioned/send.hpp"
 #include "mpi/request/requests.hpp"
@@ -37,6 +38,28 @@ class Files;
 
 namespace gantry::mpi {
 
+// How processes of other jobs are reached, when they come.
+class WaysToOthers {
+  public:
+    virtual ~WaysToOthers() = default;
+    // What the engine has to have as one of its own transports before the first one to others; null: it
+    // has all.
+    virtual std::unique_ptr<transport::Transport> missing() = 0;
+    // To processes of several jobs: what this one calls each of them (-1: it is reached another way).
+    virtual std::unique_ptr<transport::Transport> to(std::vector<int> peers) = 0;
+};
+
+class Ports;
+
+// Contexts that exist without agreement.
+inline constexpr std::uint32_t kWorldContext = 1;
+inline constexpr std::uint32_t kSelfContext = 2;
+inline constexpr std::uint32_t kEngineContext = 3;
+inline constexpr std::uint32_t kAloneContext = 4;
+inline constexpr std::uint64_t kFirstContext = 16;
+// Those of communicators with members of several jobs.
+inline constexpr std::uint32_t kFirstSharedContext = 0x1000'0000u;
+
 // What an engine is made of.
 struct Parts {
     // By address, since the parts below may refer to them.
@@ -46,6 +69,7 @@ struct Parts {
     std::unique_ptr<job::Job> job;
     std::unique_ptr<device::Device> device;
     std::vector<std::unique_ptr<transport::Transport>> transports;  // in order of preference
+    std::unique_ptr<WaysToOthers> others;                           // null: there are none
 };
 
 class Engine {
@@ -108,6 +132,15 @@ class Engine {
     transfer::Context& transfer() { return *transfer_; }
     p2p::Messenger& messenger() { return *messenger_; }
     coll::Common& collectives() { return collectives_; }
+    // Of communicators with outsiders: what every job knows alike.
+    coll::Common& collectives_between_jobs();
+    Outsiders& outsiders() { return outsiders_; }
+    Ports& ports() { return *ports_; }
+    // The same for all of the job, and no other job has it.
+    std::uint64_t job_identity() const { return job_identity_; }
+    // A transport to outsiders, not published yet.
+    Task<Status> make_way(Executor& executor, std::vector<int> peers,
+                          std::unique_ptr<transport::Transport>* made);
     rma::Windows& windows() { return *windows_; }
     io::Files& files() { return *files_; }
     Requests& requests() { return requests_; }
@@ -116,6 +149,8 @@ class Engine {
     HeldPartitions& held_partitions() { return held_partitions_; }
     // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
     const int* universe_size() const { return &universe_size_; }
+    // The same of MPI_APPNUM; null: the launcher does not say.
+    const int* app_number() const { return app_number_ >= 0 ? &app_number_ : nullptr; }
 
     // This rank alone, for copies between buffers of any kind: messages to itself, each under a tag
     // of its own.
@@ -123,6 +158,10 @@ class Engine {
 
     // A context id that no other rank of the job has or will have (context.cpp).
     Result<std::uint32_t> new_context();
+    // Of a communicator with outsiders, whose members must find one that is free for all of them: one that
+    // is free here, larger than all before; and takes that one. False: it is not free here.
+    std::uint32_t propose_shared_context() const { return next_shared_context_; }
+    bool take_shared_context(std::uint32_t context);
 
   private:
     void write_explanation();
@@ -140,6 +179,11 @@ class Engine {
     std::unique_ptr<rma::Windows> windows_;
     std::unique_ptr<io::Files> files_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
+    std::unique_ptr<coll::Common> between_jobs_;
+    Outsiders outsiders_;
+    std::unique_ptr<Ports> ports_;
+    std::uint64_t job_identity_ = 0;
+    std::uint32_t next_shared_context_ = kFirstSharedContext;
     Postbox postbox_;  // outlives the requests: those that end give their slots back
     HeldPartitions held_partitions_;
     Requests requests_;
@@ -148,6 +192,7 @@ class Engine {
     std::uint32_t copies_ = 0;
     std::uint64_t contexts_taken_ = 0;
     int universe_size_ = 0;
+    int app_number_ = -1;
     Patience patience_;
     bool starting_ = false;
     bool started_ = false;
@@ -156,13 +201,6 @@ class Engine {
 
 // Whether a parameter may change while an engine runs; all others are read as it starts.
 bool may_change(std::string_view parameter);
-
-// Contexts that exist without agreement.
-inline constexpr std::uint32_t kWorldContext = 1;
-inline constexpr std::uint32_t kSelfContext = 2;
-inline constexpr std::uint32_t kEngineContext = 3;
-inline constexpr std::uint32_t kAloneContext = 4;
-inline constexpr std::uint64_t kFirstContext = 16;
 
 // Sees to it that the process has its engine: its launcher, its GPUs, its ways to the other ranks.
 // MPI_Finalize makes it leave the job, or, when sessions use it, the end of the process.

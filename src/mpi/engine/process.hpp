@@ -68,6 +68,7 @@ struct Process {
     std::unique_ptr<Engine> engine;         // of MPI_Init and of all sessions
     Comm* world = nullptr;                  // from MPI_Init or the first session to MPI_Finalize
     Comm* self = nullptr;
+    Comm* parent = nullptr;  // of a job that was spawned, until it is freed
     // What the request worked on whose failure the running call is about to report (calls such as
     // MPI_Wait name no object).
     FailedOn failed_on;

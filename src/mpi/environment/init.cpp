@@ -2,6 +2,7 @@
 //
 // MPI_Init to MPI_Finalize (MPI 5.0 section 11.2).
 #include "mpi/bodies.hpp"
+#include "mpi/dynamic/connect.hpp"
 #include "mpi/engine/boundary.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
@@ -50,7 +51,8 @@ Task<Status> start_world(Executor& executor, Engine& engine) {
     Status raised = raise_boundary(engine, process().thread_level);
     GANTRY_CO_TRY(raised);
     process().phase = Process::Phase::running;
-    co_return success();
+    Status connected = co_await connect_to_parents(executor, engine);
+    co_return connected;
 }
 
 // Ends the world model; the engine goes too unless a session still uses it.
@@ -61,6 +63,7 @@ Task<Status> stop_world(Executor& executor, Engine& engine) {
         Status stopped = co_await engine.stop(executor);
         GANTRY_CO_TRY(stopped);
     }
+    if (p.parent != nullptr) release(take_handle(p.parent));
     release(std::exchange(p.world, nullptr));
     release(std::exchange(p.self, nullptr));
     p.phase = Process::Phase::finalized;

@@ -15,10 +15,9 @@ namespace {
 // Which of the communicator's processes takes which position. `comm` has at least as many processes
 // as the grid.
 Arrangement reorder_by_node(const Comm& comm, const Cartesian& grid) {
-    const std::vector<int>& nodes = comm.engine->job().nodes();
     std::vector<int> node_of;
     for (int rank = 0; rank < grid.size(); ++rank)
-        node_of.push_back(nodes[static_cast<std::size_t>(comm.group.peer(rank))]);
+        node_of.push_back(comm.engine->outsiders().node(comm.group.peer(rank)));
     return arrange_by_node(grid, node_of);
 }
 

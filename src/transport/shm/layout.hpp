@@ -30,6 +30,8 @@ enum class MemberState : std::uint32_t { absent, here, left };
 struct alignas(kLine) Member {
     std::uint32_t state = 0;  // MemberState; `here` is stored with release after the fields below
     SegmentName segment;
+    // Where its pools, board, claim words and flags of slots are, if not there.
+    SegmentName home;
     std::uint64_t start_time = 0;
     Probe probe;  // of whether others may read its memory
     // GPUs that it uses, at any time; the last place takes kEveryGpu when there are more.
@@ -82,9 +84,11 @@ inline Bytes usual_ring_bytes(int members) {
 
 class RankLayout {
   public:
-    // `ring`: 0, the usual size.
-    RankLayout(int members, Bytes ring, Bytes host_pool, Bytes device_pool)
-        : members_(static_cast<std::size_t>(members)),
+    // `ring`: 0, the usual size. `board`: 0, there is none.
+    RankLayout(int members, Bytes ring, Bytes host_pool, Bytes device_pool,
+               Bytes board = kBoardBytes)
+        : board_bytes_(board),
+          members_(static_cast<std::size_t>(members)),
           ring_bytes_(
               std::bit_ceil(std::max(ring > 0 ? ring : usual_ring_bytes(members), page_bytes()))),
           pool_bytes_{round_up(host_pool, page_bytes()), round_up(device_pool, page_bytes())} {}
@@ -102,7 +106,7 @@ class RankLayout {
     }
 
     // Everything before the pools, reserved at once.
-    Bytes control_bytes() const { return round_up(board_offset() + kBoardBytes, page_bytes()); }
+    Bytes control_bytes() const { return round_up(board_offset() + board_bytes_, page_bytes()); }
     // Pools start where a huge page may.
     Bytes pool_offset(Pool pool) const {
         const Bytes host = round_up(control_bytes(), kPoolAlignment);
@@ -115,6 +119,7 @@ class RankLayout {
 
   private:
     static constexpr Bytes kPoolAlignment = 2 * kMiB;
+    Bytes board_bytes_;
     std::size_t members_;
     Bytes ring_bytes_;
     Bytes pool_bytes_[2];

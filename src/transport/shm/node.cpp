@@ -91,9 +91,10 @@ std::uint64_t* Node::row(int member) const {
         mapping_.address() + layout_.doorbell_offset(static_cast<std::size_t>(member)));
 }
 
-void Node::enter(int self, const SegmentName& segment) {
+void Node::enter(int self, const SegmentName& segment, const SegmentName& home) {
     Member& own = entry(self);
     own.segment = segment;
+    own.home = home;
     own.start_time = own_start_time();
     own.probe = own_probe();
     // Pairs with the acquire in state().

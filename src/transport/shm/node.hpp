@@ -23,7 +23,8 @@ class Node {
     explicit operator bool() const { return static_cast<bool>(mapping_); }
 
     // Tells where our segment is; from now on others may reach us.
-    void enter(int self, const SegmentName& segment);
+    // `home`: the layout says what of it lies there; of no process: all lies in `segment`.
+    void enter(int self, const SegmentName& segment, const SegmentName& home = {});
     void leave(int self);
     MemberState state(int member) const;
     // Only for a member that is or was here.

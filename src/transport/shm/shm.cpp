@@ -4,8 +4,7 @@
 #include "base/log.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <utility>
 
 namespace gantry::transport::shm {
 namespace {
@@ -22,7 +21,14 @@ constexpr Nanoseconds kMessageLatency = 250;
 
 ShmTransport::ShmTransport(const Clock& clock, const config::Config& config)
     : clock_(clock), config_(config) {}
+ShmTransport::ShmTransport(const Clock& clock, const config::Config& config, ShmTransport& home,
+                           std::vector<int> peers)
+    : clock_(clock), config_(config), home_(&home), peer_at_(std::move(peers)) {}
 ShmTransport::~ShmTransport() = default;
+
+int ShmTransport::peer_at(int place) const {
+    return peer_at_.empty() ? place : peer_at_[static_cast<std::size_t>(place)];
+}
 
 PeerFacts ShmTransport::facts(int) const {
     PeerFacts facts;
@@ -53,28 +59,38 @@ Status ShmTransport::publish(job::Job& job) {
 
 Status ShmTransport::open(job::Job& job, Receiver& receiver) {
     receiver_ = &receiver;
-    rank_ = job.rank();
+    rank_ = peer_at(job.rank());
     const std::vector<int> local = Node::local_ranks(job);
-    peer_of_rank_.resize(static_cast<std::size_t>(job.size()));
     for (std::size_t number = 0; number < local.size(); ++number) {
-        peers_.push_back(std::make_unique<Peer>(*this, local[number], static_cast<int>(number),
-                                                backlog_memory_));
-        if (local[number] == rank_)
+        const int peer = peer_at(local[number]);
+        peers_.push_back(
+            std::make_unique<Peer>(*this, peer, static_cast<int>(number), backlog_memory_));
+        if (local[number] == job.rank()) {
             self_ = static_cast<int>(number);
-        else
-            peer_of_rank_[static_cast<std::size_t>(local[number])] = peers_.back().get();
+        } else if (peer >= 0) {
+            const auto index = static_cast<std::size_t>(peer);
+            if (index >= peer_of_rank_.size()) peer_of_rank_.resize(index + 1);
+            peer_of_rank_[index] = peers_.back().get();
+        }
     }
     if (local.size() == 1) return success();
     if (!node_) GANTRY_TRY(node_.attach(job, local.front(), static_cast<int>(local.size())));
     GANTRY_TRY(make_own_segment());
-    node_.enter(self_, own_.name());
+    SegmentName home;
+    if (home_ != nullptr) {
+        if (!home_->own_) GANTRY_TRY(home_->make_own_segment());
+        home = home_->own_.name();
+    }
+    node_.enter(self_, own_.name(), home);
     last_look_ = clock_.now();
     return success();
 }
 
 Status ShmTransport::make_own_segment() {
-    const RankLayout layout(static_cast<int>(peers_.size()), config_.ring, config_.host_pool,
-                            config_.device_pool);
+    const auto members = static_cast<int>(peers_.size());
+    const RankLayout layout = home_ != nullptr ? RankLayout(members, config_.ring, 0, 0, 0)
+                                               : RankLayout(members, config_.ring,
+                                                            config_.host_pool, config_.device_pool);
     Result<RankSegment> made = RankSegment::create(layout);
     GANTRY_TRY(made.status());
     own_ = std::move(made.value());
@@ -173,6 +189,17 @@ Status ShmTransport::map_peer(Peer& peer) {
     return success();
 }
 
+Status ShmTransport::map_home(Peer& peer) {
+    if (home_ == nullptr) return map_peer(peer);
+    if (peer.home) return success();
+    if (node_.state(peer.number) == MemberState::absent)
+        return failure(MPI_ERR_INTERN, "shm: rank {} has no segment yet", peer.rank);
+    Result<RankSegment> segment = RankSegment::open(node_.member(peer.number).home);
+    if (!segment.ok()) return segment.status().with(fmt::format("reaching peer {}", peer.rank));
+    peer.home = std::move(segment.value());
+    return success();
+}
+
 // A peer has rung for the first time: from now on its ring is polled.
 void ShmTransport::open_incoming(int number) {
     Peer& peer = numbered(number);
@@ -268,129 +295,7 @@ void ShmTransport::lose(Peer& peer, const Status& why) {
     std::erase(polled_, &peer);
     next_quiet_ = 0;
     log::info("shm: rank {} is lost: {}", peer.rank, why.text());
-    receiver_->on_peer_lost(peer.rank, why);
-}
-
-// --- shared memory -------------------------------------------------------------------------------
-
-SharedSegment* ShmTransport::shared_segment(int rank) {
-    Peer* const peer = rank == rank_ && !peers_.empty() ? &numbered(self_) : peer_of(rank);
-    return peer != nullptr ? &peer->shared : nullptr;
-}
-
-Result<std::span<std::byte>> ShmTransport::Shared::pool(Pool pool) {
-    if (owner.number == shm.self_) {
-        if (!shm.own_) GANTRY_TRY(shm.make_own_segment());
-        const config::Config& config = shm.config_;
-        const Bytes bytes = pool == Pool::host_cells ? config.host_pool : config.device_pool;
-        if (bytes == 0)
-            return failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                           "the pool is switched off (its size is 0)");
-        return shm.own_.reserve_pool(pool, round_up(bytes, page_bytes()));
-    }
-    GANTRY_TRY(shm.map_peer(owner));
-    const Result<std::span<std::byte>> slots = owner.segment.pool(pool);
-    if (slots.ok() && slots.value().empty())
-        return failure(MPI_ERR_INTERN, "shm: rank {} has not reserved that pool", owner.rank);
-    return slots;
-}
-
-// Null: that rank's segment cannot be had.
-const RankSegment* ShmTransport::segment_of(Peer& peer) {
-    if (peer.number == self_) return own_ ? &own_ : nullptr;
-    if (Status failed = map_peer(peer)) {
-        if (!std::exchange(peer.named_unreachable, true)) log::warn("{}", failed.text());
-        return nullptr;
-    }
-    return &peer.segment;
-}
-
-std::uint32_t* ShmTransport::Shared::claim_words() {
-    const RankSegment* segment = shm.segment_of(owner);
-    return segment != nullptr ? segment->claim_words() : nullptr;
-}
-
-std::span<Flag> ShmTransport::Shared::flags() {
-    const RankSegment* segment = shm.segment_of(owner);
-    if (segment == nullptr) return {};
-    return {segment->flags(), kSlotFlags + shm.peers_.size()};
-}
-
-Flag* ShmTransport::Shared::put_flag(int to) {
-    const std::span<Flag> all = flags();
-    const Peer* peer = shm.peer_of(to);
-    if (all.empty() || (to != shm.rank_ && peer == nullptr)) return nullptr;
-    const int number = to == shm.rank_ ? shm.self_ : peer->number;
-    return &all[kSlotFlags + static_cast<std::size_t>(number)];
-}
-
-std::span<std::byte> ShmTransport::Shared::board() {
-    if (owner.number == shm.self_) {
-        if (shm.own_) return shm.own_.board();
-        if (Status failed = shm.make_own_segment()) {
-            log::warn("{}", failed.text());
-            return {};
-        }
-    } else if (!owner.segment && shm.node_.state(owner.number) == MemberState::absent) {
-        return {};  // it has not begun to communicate yet
-    }
-    const RankSegment* segment = shm.segment_of(owner);
-    return segment != nullptr ? segment->board() : std::span<std::byte>();
-}
-
-bool ShmTransport::Shared::left() const {
-    return shm.node_ && shm.node_.state(owner.number) == MemberState::left;
-}
-
-void ShmTransport::Shared::note_gpu(std::uint64_t gpu) {
-    if (shm.node_) shm.node_.note_gpu(shm.self_, gpu);
-}
-
-bool ShmTransport::Shared::others_use(std::uint64_t gpu) const {
-    return shm.node_ && shm.node_.others_use(shm.self_, gpu);
-}
-
-// --- a peer's own memory -------------------------------------------------------------------------
-
-bool ShmTransport::reads_memory(int rank) {
-    Peer* const peer = peer_of(rank);
-    if (peer == nullptr || peer->lost) return false;
-    if (peer->reads == Reads::unknown && node_.state(peer->number) != MemberState::absent) {
-        const bool allowed = gantry::reaches(node_.member(peer->number).probe);
-        peer->reads = allowed ? Reads::allowed : Reads::refused;
-        if (!allowed)
-            log::info("shm: this process may not read the memory of rank {} (gantry doctor)", rank);
-    }
-    return peer->reads == Reads::allowed;
-}
-
-void ShmTransport::read_memory(int rank, std::uint64_t address, void* sink, Bytes bytes,
-                               Completion& done) {
-    Peer& peer = *peer_of(rank);
-    if (peer.lost)
-        return done.complete(failure(MPI_ERR_PROC_ABORTED,
-                                     "reading the memory of rank {}: its process has ended", rank));
-    iovec there{reinterpret_cast<void*>(address), bytes}, here{sink, bytes};
-    const int process = node_.member(peer.number).probe.process;
-    const int why = access_process(ProcessAccess::read, process, {&there, 1}, {&here, 1});
-    if (why == 0) return done.complete(success());
-    // What is not there concerns this message; everything else all of them.
-    if (why != EFAULT) peer.reads = Reads::refused;
-    done.complete(failure(why == ESRCH ? MPI_ERR_PROC_ABORTED : MPI_ERR_UNSUPPORTED_OPERATION,
-                          "reading {} bytes of rank {} (process {}): {}", bytes, rank, process,
-                          std::strerror(why)));
-}
-
-// --- remote memory: none; peers read our pools in place ------------------------------------------
-
-Result<Region> ShmTransport::register_memory(const Extent&) {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                   "transport shm has no remote memory; it shares slots");
-}
-void ShmTransport::put(int, int, const void*, Bytes, const Region&, const RemoteKey&, Bytes,
-                       Completion& done) {
-    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                          "transport shm has no remote memory; it shares slots"));
+    if (peer.rank >= 0) receiver_->on_peer_lost(peer.rank, why);
 }
 
 }  // namespace gantry::transport::shm

@@ -12,6 +12,10 @@
 // arrives. What it had sent is delivered first, then Receiver::on_peer_lost is called once. close()
 // waits until the peers have taken what was sent to them, because the rings vanish for who has not
 // mapped them when this process ends.
+//
+// Ranks of other jobs that come later have a transport of their own, with rings of its own. What a
+// process has once, whoever reads it, lies in the segment of its first transport, its home: pools,
+// board, claim words, flags of slots.
 #pragma once
 
 #include "base/clock.hpp"
@@ -30,6 +34,10 @@ class ShmTransport final : public Transport {
   public:
     // References outlive the transport.
     ShmTransport(const Clock& clock, const config::Config& config);
+    // For processes of several jobs, whose places are the ranks of the `job` that it is opened with.
+    // `peers`: what this process calls the one at each place; -1: it is reached another way.
+    ShmTransport(const Clock& clock, const config::Config& config, ShmTransport& home,
+                 std::vector<int> peers);
     ~ShmTransport() override;
 
     const char* name() const override { return "shm"; }
@@ -65,7 +73,8 @@ class ShmTransport final : public Transport {
         void note_gpu(std::uint64_t gpu) override;
         bool others_use(std::uint64_t gpu) const override;
         std::uint64_t* host_rates() override {
-            return shm.node_ ? &shm.node_.host_rates(owner.number) : nullptr;
+            return shm.node_ && shm.home_ == nullptr ? &shm.node_.host_rates(owner.number)
+                                                     : nullptr;
         }
         ShmTransport& shm;
         Peer& owner;
@@ -82,6 +91,7 @@ class ShmTransport final : public Transport {
         Reads reads = Reads::unknown;
         Shared shared;
         RankSegment segment;  // its memory, mapped at first contact
+        RankSegment home;     // likewise; empty where all lies in `segment`
         SegmentMapping outgoing_memory;
         RingWriter outgoing;
         Backlog backlog;
@@ -93,6 +103,9 @@ class ShmTransport final : public Transport {
     Peer& numbered(int number) const { return *peers_[static_cast<std::size_t>(number)]; }
     Status make_own_segment();
     Status map_peer(Peer& peer);
+    Status map_home(Peer& peer);
+    int peer_at(int place) const;
+    RankSegment& home_of(Peer& peer) { return home_ != nullptr ? peer.home : peer.segment; }
     const RankSegment* segment_of(Peer& peer);
     Status open_outgoing(Peer& peer);
     Status send_slowly(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload);
@@ -109,6 +122,8 @@ class ShmTransport final : public Transport {
 
     const Clock& clock_;
     const config::Config& config_;
+    ShmTransport* const home_ = nullptr;  // null: this is it
+    const std::vector<int> peer_at_;      // empty: places are peers
     Receiver* receiver_ = nullptr;
     int rank_ = 0;
     int self_ = 0;  // our number on the node
