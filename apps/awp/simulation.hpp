@@ -12,12 +12,12 @@
 #include "../common/regions.hpp"
 #include "earth.hpp"
 #include "host_kernels.hpp"
+#include "patterns.hpp"
 
 #include <memory>
 
 namespace gantry::apps::awp {
 
-inline constexpr Whole kHalo = 4, kReach = 2;
 inline constexpr int kFields = kVelocities + kStresses + kMaterials;
 constexpr int velocity_field(int component) {
     return component;
