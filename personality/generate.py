@@ -4,7 +4,7 @@
 constants.
 
     generate.py PERSONALITY DIR    into DIR: constants.hpp, handles.hpp or predefined.def, standard_functions.def, exports.map,
-                                   a source per chapter, and sources.txt that lists these
+                                   a source per chapter, sources.txt that lists these, and bindings.c
 """
 
 import pathlib
@@ -13,6 +13,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "api"))
 
+import bindings  # noqa: E402
 import constants  # noqa: E402
 import entries  # noqa: E402
 import table  # noqa: E402
@@ -37,6 +38,7 @@ def main(personality: str, folder: pathlib.Path) -> int:
         write(folder / "handles.hpp", constants.handles(values))
     write(folder / "standard_functions.def", entries.standard_table(functions))
     write(folder / "exports.map", entries.export_map(EXPORTS[personality]))
+    write(folder / "bindings.c", bindings.source(functions, values))
     for name, text in sources.items():
         write(folder / name, text)
     write(folder / "sources.txt", "".join(f"{folder / name}\n" for name in sources))

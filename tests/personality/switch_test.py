@@ -2,6 +2,7 @@
 """How a program of another MPI comes to run on Gantry: mpiexec's switch, `gantry env`, and what is refused."""
 import os
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
@@ -42,6 +43,31 @@ class Switch(unittest.TestCase):
         done = run(MPIEXEC, "-n", 2, PROGRAMS / "mpich_run_path")
         self.assert_runs(done)
         self.assertIn("loaded before", done.stderr)
+
+    def test_a_run_path_to_a_fortran_library_does_not_decide(self):
+        done = run(MPIEXEC, "-n", 1, PROGRAMS / "mpich_run_path_to_fortran", env=dict(PLAIN, LD_BIND_NOW="1"))
+        self.assertEqual((done.returncode, done.stdout), (0, "it ran\n"), done.stderr)
+
+    def test_a_program_that_names_fortran_and_cxx_libraries_and_calls_neither_runs(self):
+        for mpi in ("mpich", "openmpi"):
+            done = run(MPIEXEC, "-n", 2, PROGRAMS / f"{mpi}_other_languages", env=dict(PLAIN, LD_BIND_NOW="1"))
+            self.assertEqual((done.returncode, done.stdout), (0, "it ran\nit ran\n"), done.stderr)
+
+    def test_a_call_from_fortran_or_cxx_says_what_is_missing(self):
+        for mpi in ("mpich", "openmpi"):
+            for part, function, language in (("fortran", "MPI_Barrier", "Fortran"), ("fortran 2008", "MPI_Barrier", "Fortran"),
+                                             ("c++", "MPI::Win::Free()", "C++")):
+                done = run(MPIEXEC, "-n", 1, PROGRAMS / f"{mpi}_other_languages", part)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f"calls {function} of its MPI's {language} library, which Gantry has none for", done.stderr)
+
+    def test_every_library_of_the_other_mpi_loads(self):
+        for mpi in ("mpich", "openmpi"):
+            libraries = sorted((BUILD / "lib" / "gantry" / mpi).iterdir())
+            self.assertGreater(len(libraries), 5)
+            script = "import ctypes, sys\nfor library in sys.argv[1:]: ctypes.CDLL(library)"
+            done = run(sys.executable, "-c", script, *libraries, env=dict(PLAIN, LD_BIND_NOW="1"))
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_mpichs_library_has_its_older_name_too(self):
         done = run(MPIEXEC, "-n", 2, PROGRAMS / "mpich_older_name")

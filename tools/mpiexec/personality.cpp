@@ -118,6 +118,18 @@ std::string place_of(const std::string& libraries, const std::string& library) {
     return libraries.substr(begin, end - begin);
 }
 
+// Of our libraries those that the program finds under the same name in another place, by a run path.
+std::string found_elsewhere(const fs::path& folder, const std::string& libraries) {
+    std::string result;
+    std::error_code error;
+    for (const fs::directory_entry& ours : fs::directory_iterator(folder, error)) {
+        const std::string place = place_of(libraries, ours.path().filename().string());
+        if (!place.empty() && !fs::equivalent(place, ours.path(), error))
+            result = joined(result, ours.path().string());
+    }
+    return result;
+}
+
 class Switch {
   public:
     Switch(Options& options, Switched& result)
@@ -165,13 +177,13 @@ class Switch {
                     return true;
                 }
                 wanted = &one;
-                use(app, one, name, program, place);
+                use(app, one, name, program, libraries);
             }
         return wanted != nullptr;
     }
 
     void use(App& app, const Personality& one, const char* name, const fs::path& program,
-             const std::string& place) {
+             const std::string& libraries) {
         const fs::path ours = base_ / one.folder / name;
         if (!fs::exists(ours)) {
             note(
@@ -180,13 +192,13 @@ class Switch {
                             program.string(), one.mpi, name));
             return;
         }
-        std::error_code error;
-        const bool found = fs::equivalent(place, ours, error);
-        if (!found)
-            app.variables.emplace_back(
-                "LD_PRELOAD", joined(ours.string(), variable(options_, app, "LD_PRELOAD")));
-        note(fmt::format("{} is built for {} ({}) and runs on Gantry{}", program.string(), one.mpi,
-                         name, found ? "" : fmt::format(", loaded before {}", place)));
+        const std::string elsewhere = found_elsewhere(base_ / one.folder, libraries);
+        if (!elsewhere.empty())
+            app.variables.emplace_back("LD_PRELOAD",
+                                       joined(elsewhere, variable(options_, app, "LD_PRELOAD")));
+        note(fmt::format(
+            "{} is built for {} ({}) and runs on Gantry{}", program.string(), one.mpi, name,
+            elsewhere.empty() ? "" : fmt::format(", loaded before {}", place_of(libraries, name))));
     }
 
     void note(const std::string& line) {
