@@ -160,6 +160,22 @@ std::string svg(const Chart& chart) {
     return text + "</svg>\n";
 }
 
+std::string stacked(const std::vector<std::string>& charts) {
+    constexpr double kWidth = kLeft + kWide + kRight, kOne = kTop + kHigh + 50;
+    std::string inside;
+    double y = 0;
+    for (const std::string& each : charts) {
+        if (each.empty()) continue;
+        // A picture inside another needs its place and size.
+        inside += fmt::format("<svg y=\"{}\" width=\"{}\" height=\"{}\" {}", y, kWidth, kOne,
+                              each.substr(std::string_view("<svg ").size()));
+        y += kOne;
+    }
+    return fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\">\n{}</svg>\n", kWidth, y,
+        inside);
+}
+
 std::string bars(const std::string& title, const std::vector<Bar>& all) {
     constexpr double kName = 230, kLong = 330, kRow = 22;
     double most = 1e-12;

@@ -33,6 +33,8 @@ struct Chart {
     std::vector<Mark> marks;
 };
 std::string svg(const Chart& chart);
+// Charts one below the other, as one picture; empty ones are left out.
+std::string stacked(const std::vector<std::string>& charts);
 
 struct Bar {
     std::string name;

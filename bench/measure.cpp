@@ -76,8 +76,7 @@ Bytes best_block(Exercise& exercise, const Plan& plan) {
 }
 
 bool any_device(const Options& options) {
-    return std::ranges::any_of(options.placement,
-                               [](Placement placement) { return placement == Placement::device; });
+    return std::ranges::any_of(options.placement, &is_device);
 }
 
 }  // namespace

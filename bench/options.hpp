@@ -34,7 +34,11 @@ enum class Sync { flush, fence, pscw, lock };
 enum class WindowKind { allocate, create, dynamic, shared };
 
 // Where a rank's message buffers are.
-enum class Placement : char { device = 'D', host = 'H', managed = 'M', pinned = 'P' };
+enum class Placement : char { device = 'D', host = 'H', managed = 'M', pinned = 'P', openacc = 'A' };
+// Memory of a GPU that is one allocation of its own, reached by copies.
+inline bool is_device(Placement placement) {
+    return placement == Placement::device || placement == Placement::openacc;
+}
 
 struct Options {
     Benchmark benchmark = Benchmark::latency;

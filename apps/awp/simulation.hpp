@@ -45,6 +45,7 @@ class Simulation {
     void finish();
 
     Fields& fields() { return fields_; }
+    std::size_t element() const { return fields_.element(); }
     Whole steps() const { return steps_; }
     std::vector<int> state_fields() const;
     Whole bytes_per_step() const;
