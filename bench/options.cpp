@@ -145,6 +145,7 @@ std::vector<std::string> words_of(const Options& options, const std::vector<Byte
             add("--window", name(options.window_kind));
     }
     if (!options.library) add("--no-library");
+    if (options.forms) add("--forms");
     if (!options.validate) add("--no-validation");
     if (options.busy) add("--busy");
     if (options.floors) add("--floor");
@@ -254,6 +255,10 @@ Options parse(int argc, char** argv, bool talk) {
             command->add_flag(
                 "!--no-library", options.library,
                 "only the baselines (for an MPI that knows no device memory and would crash)");
+            command->add_flag(
+                "--forms", options.forms,
+                "beside the library: persistent messages, and partitioned ones in 8 parts "
+                "(requests made once, started each time)");
             command->add_flag("--floor", options.floors,
                               "beside the library: bare copies of the driver with a flag, no MPI");
         }

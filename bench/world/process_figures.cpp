@@ -150,7 +150,7 @@ bool real_gpu() {
 
 }  // namespace
 
-void add_process_figures(Evidence& evidence, const std::string& folder) {
+void add_process_figures(Evidence& evidence, const std::string& folder, int scale) {
     const fs::path programs(folder);
     const auto say = [&evidence](Ours Figure::*column, const std::string& why) {
         for (Figure& figure : evidence.figures)
@@ -170,12 +170,13 @@ void add_process_figures(Evidence& evidence, const std::string& folder) {
         say(&Figure::processes, "no simulated GPU beside " + folder);
     } else {
         const std::string library = fmt::format("LD_LIBRARY_PATH='{}'", simulator.string());
-        const Place old{programs, library +
-                                      " SIMGPU=machine=c2050-qdr,scale=16,run=reproduce "
-                                      "GANTRY_MACHINE=c2050-qdr"};
-        const Place now{programs, library +
-                                      " SIMGPU=machine=h200,dev=2,scale=16,run=reproduce2 "
-                                      "GANTRY_MACHINE=h200"};
+        const auto simulated = [&](const char* machine, int devices) {
+            return Place{programs,
+                         fmt::format("{0} SIMGPU=machine={1},dev={2},scale={3},run=reproduce-{1} "
+                                     "GANTRY_MACHINE={1}",
+                                     library, machine, devices, scale)};
+        };
+        const Place old = simulated("c2050-qdr", 1), now = simulated("h200", 2);
         messages(evidence, old, false);
         ipc(evidence, now, false);
         openacc(evidence, now, false);
