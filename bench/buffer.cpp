@@ -3,6 +3,7 @@
 
 #include "driver.hpp"
 #include "job.hpp"
+#include "openacc.hpp"
 
 #include <fmt/format.h>
 
@@ -61,6 +62,10 @@ Buffer::Buffer(Placement placement, Bytes message_bytes, int messages)
             driver().check(driver().cuMemAlloc_v2(&device, total_bytes()), "cuMemAlloc",
                            total_bytes());
             break;
+        case Placement::openacc:
+            openacc().start(driver().gpu());
+            base_ = static_cast<std::byte*>(openacc().allocate(total_bytes()));
+            return;
         case Placement::managed:
             driver().check(driver().cuMemAllocManaged(&device, total_bytes(), kAttachGlobal),
                            "cuMemAllocManaged", total_bytes());
@@ -73,20 +78,25 @@ Buffer::~Buffer() {
     switch (placement_) {
         case Placement::host: std::free(base_); break;
         case Placement::pinned: driver().cuMemFreeHost(base_); break;
+        case Placement::openacc: openacc().release(base_); break;
         case Placement::device:
         case Placement::managed: driver().cuMemFree_v2(address_of(base_)); break;
     }
 }
 
 void Buffer::write(const std::byte* from) const {
-    if (on_device())
+    if (placement_ == Placement::openacc)
+        openacc().to_device(base_, from, total_bytes());
+    else if (on_device())
         copy_to_device(base_, from, total_bytes());
     else
         std::memcpy(base_, from, total_bytes());
 }
 
 void Buffer::read(std::byte* to) const {
-    if (on_device())
+    if (placement_ == Placement::openacc)
+        openacc().from_device(to, base_, total_bytes());
+    else if (on_device())
         copy_to_host(to, base_, total_bytes());
     else
         std::memcpy(to, base_, total_bytes());

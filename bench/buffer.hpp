@@ -38,7 +38,7 @@ class Buffer {
     void* message(int index) const { return base_ + static_cast<Bytes>(index) * stride_; }
     // A program must copy this by the driver.
     bool on_device() const {
-        return placement_ == Placement::device || placement_ == Placement::managed;
+        return is_device(placement_) || placement_ == Placement::managed;
     }
 
     // The whole buffer from and to host memory of total_bytes(), finished when they return.

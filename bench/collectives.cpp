@@ -17,6 +17,7 @@
 #include "driver.hpp"
 #include "job.hpp"
 #include "measure.hpp"
+#include "openacc.hpp"
 #include "statistics.hpp"
 
 #include <fmt/format.h>
@@ -208,6 +209,7 @@ int collectives(int argc, char** argv) {
     if (call.rank == 0)
         for (const std::string& why : why_not)
             fmt::print(stderr, "gantry-bench: left out: {}\n", why);
+    openacc().stop();
     driver().stop();
     MPI_Finalize();
     return 0;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "driver.hpp"
 
+#include "apps/common/cuda_library.hpp"
 #include "job.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-
-#include <cstdlib>
 
 namespace gantry::bench {
 
@@ -17,33 +15,15 @@ Driver& driver() {
 
 bool Driver::load(std::string* why_not) {
     if (library_ != nullptr) return true;
-    const char* chosen = std::getenv("GANTRY_CUDA_LIBRARY");
-    const char* file = chosen != nullptr && *chosen != '\0' ? chosen : "libcuda.so.1";
-    void* library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
-    if (library == nullptr) {
-        *why_not = fmt::format("no CUDA driver: {}", dlerror());
-        return false;
-    }
-#define GANTRY_BENCH_CALL(symbol)                                                             \
-    symbol = reinterpret_cast<PFN_##symbol>(dlsym(library, #symbol));                         \
-    if (symbol == nullptr) {                                                                  \
-        *why_not = fmt::format("{} has no {}: not a CUDA driver, or too old", file, #symbol); \
-        return false;                                                                         \
-    }
-#define GANTRY_BENCH_OPTIONAL(symbol) \
-    symbol = reinterpret_cast<PFN_##symbol>(dlsym(library, #symbol));
+    const apps::DriverCall calls[] = {
+#define GANTRY_BENCH_CALL(symbol) {#symbol, reinterpret_cast<void**>(&symbol)},
+#define GANTRY_BENCH_OPTIONAL(symbol) {#symbol, reinterpret_cast<void**>(&symbol), true},
 #include "bench/driver_calls.def"
 #undef GANTRY_BENCH_CALL
 #undef GANTRY_BENCH_OPTIONAL
-    if (CUresult result = cuInit(0); result != CUDA_SUCCESS) {
-        const char* error = nullptr;
-        cuGetErrorName(result, &error);
-        *why_not = fmt::format("the CUDA driver is there, but cuInit says {}",
-                               error != nullptr ? error : "an unknown error");
-        return false;
-    }
-    library_ = library;
-    return true;
+    };
+    library_ = apps::open_cuda_library(calls, why_not);
+    return library_ != nullptr;
 }
 
 bool Driver::has_floors() const {

@@ -76,8 +76,7 @@ Bytes best_block(Exercise& exercise, const Plan& plan) {
 }
 
 bool any_device(const Options& options) {
-    return std::ranges::any_of(options.placement,
-                               [](Placement placement) { return placement == Placement::device; });
+    return std::ranges::any_of(options.placement, &is_device);
 }
 
 }  // namespace
@@ -149,6 +148,10 @@ std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange e
         ways.push_back(std::move(way));
     };
     if (options.library) add(library_way(), 0);
+    if (options.forms) {
+        add(started_way(Started::persistent), 0);
+        add(started_way(Started::partitioned), 0);
+    }
     if (options.staged) add(staged_way(plan.bytes, plan.messages), 0);
     if (options.floors)
         for (const Bare kind : floors_of(options, plan))

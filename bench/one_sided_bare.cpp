@@ -256,9 +256,10 @@ std::vector<BareOneSided> one_sided_floors(const Options& options, const Plan& p
         options.benchmark == Benchmark::fetch_op || options.benchmark == Benchmark::cas;
     if (on_host(options.placement[0]) && on_host(options.placement[1]))
         return {one_item ? BareOneSided::atomic : BareOneSided::memcpy};
-    const bool managed =
-        options.placement[0] == Placement::managed || options.placement[1] == Placement::managed;
-    if (managed || one_item || without_ipc() || !driver().has_floors()) return {};
+    const bool no_floor = std::ranges::any_of(options.placement, [](Placement placement) {
+        return placement == Placement::managed || placement == Placement::openacc;
+    });
+    if (no_floor || one_item || without_ipc() || !driver().has_floors()) return {};
     std::vector<BareOneSided> kinds = {BareOneSided::copy};
 #ifdef GANTRY_BENCH_KERNELS
     const bool both = options.placement[0] == options.placement[1];

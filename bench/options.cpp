@@ -69,13 +69,14 @@ std::vector<Bytes> default_sizes(Benchmark benchmark) {
 }
 
 Placement placement_of(const std::string& text) {
-    for (Placement placement :
-         {Placement::device, Placement::host, Placement::managed, Placement::pinned})
+    for (Placement placement : {Placement::device, Placement::host, Placement::managed,
+                                Placement::pinned, Placement::openacc})
         if (text.size() == 1 && std::toupper(text[0]) == static_cast<char>(placement))
             return placement;
     throw CLI::ValidationError(
         "placement",
-        "'" + text + "' is none of D (device), H (host), M (managed), P (pinned host)");
+        "'" + text +
+            "' is none of D (device), H (host), M (managed), P (pinned host), A (OpenACC's)");
 }
 
 // MPI allocates host memory; other memory is the program's.
@@ -144,6 +145,7 @@ std::vector<std::string> words_of(const Options& options, const std::vector<Byte
             add("--window", name(options.window_kind));
     }
     if (!options.library) add("--no-library");
+    if (options.forms) add("--forms");
     if (!options.validate) add("--no-validation");
     if (options.busy) add("--busy");
     if (options.floors) add("--floor");
@@ -166,7 +168,8 @@ Options parse(int argc, char** argv, bool talk) {
         "gantry-bench: messages and one-sided operations between two ranks, host and device "
         "memory");
     app.footer(
-        "Collective operations of any number of ranks have options of their own: alltoall --help");
+        "Collective operations of any number of ranks have options of their own: alltoall --help. "
+        "plot FILE... draws what was printed with --json.");
     app.require_subcommand(1);
     struct Row {
         Benchmark benchmark;
@@ -193,7 +196,8 @@ Options parse(int argc, char** argv, bool talk) {
         CLI::App* command = app.add_subcommand(name(row.benchmark), row.help);
         command
             ->add_option("placement", placements,
-                         "buffers of rank 0 and of rank 1: D device, H host, M managed, P pinned "
+                         "buffers of rank 0 and of rank 1: D device, A device by OpenACC, H host, "
+                         "M managed, P pinned "
                          "host (default D D)")
             ->expected(0, 2);
         command
@@ -251,6 +255,10 @@ Options parse(int argc, char** argv, bool talk) {
             command->add_flag(
                 "!--no-library", options.library,
                 "only the baselines (for an MPI that knows no device memory and would crash)");
+            command->add_flag(
+                "--forms", options.forms,
+                "beside the library: persistent messages, and partitioned ones in 8 parts "
+                "(requests made once, started each time)");
             command->add_flag("--floor", options.floors,
                               "beside the library: bare copies of the driver with a flag, no MPI");
         }
@@ -365,7 +373,8 @@ CollectiveOptions parse_collective(int argc, char** argv) {
     std::string placement = "D", form = "blocking";
     CLI::App app("Collective operations: time of one call, in any kind of memory");
     app.add_option("operation", asked.operation)->required();
-    app.add_option("placement", placement, "D device, H host, M managed, P page-locked")
+    app.add_option("placement", placement,
+                   "D device, H host, M managed, P page-locked, A OpenACC's")
         ->check(CLI::IsMember({"D", "H", "M", "P"}));
     std::string sizes = "8,4K,64K,256K,1M,4M";
     app.add_option("-m,--sizes", sizes, "bytes and ranges, such as 8,64K,1M:4M");

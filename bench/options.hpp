@@ -34,7 +34,17 @@ enum class Sync { flush, fence, pscw, lock };
 enum class WindowKind { allocate, create, dynamic, shared };
 
 // Where a rank's message buffers are.
-enum class Placement : char { device = 'D', host = 'H', managed = 'M', pinned = 'P' };
+enum class Placement : char {
+    device = 'D',
+    host = 'H',
+    managed = 'M',
+    pinned = 'P',
+    openacc = 'A'
+};
+// Memory of a GPU that is one allocation of its own, reached by copies.
+inline bool is_device(Placement placement) {
+    return placement == Placement::device || placement == Placement::openacc;
+}
 
 struct Options {
     Benchmark benchmark = Benchmark::latency;
@@ -47,6 +57,7 @@ struct Options {
     WindowKind window_kind = WindowKind::create;
     std::vector<int> gpus;  // of rank 0 and 1; empty: one each if there are two
     bool validate = true;
+    bool forms = false;                      // persistent and partitioned messages beside it
     bool staged = false, pipelined = false;  // baselines beside the library
     bool library =
         true;  // false: only the baselines (an MPI that knows no device memory would crash)

@@ -31,6 +31,9 @@ class Way {
 
 // Both sides make the same way for the same buffers; what it allocates lives as long as it does.
 std::unique_ptr<Way> library_way();
+// Requests made once and started for each message.
+enum class Started { persistent, partitioned };
+std::unique_ptr<Way> started_way(Started kind);
 std::unique_ptr<Way> staged_way(Bytes message_bytes, int messages);
 std::unique_ptr<Way> pipelined_way(Bytes message_bytes, int messages, Bytes block);
 

@@ -274,7 +274,7 @@ class BareWay final : public Way {
 std::vector<Bare> floors_of(const Options& options, const Plan& plan) {
     bool any_device = false;
     for (const Placement placement : options.placement) {
-        if (placement == Placement::managed) return {};
+        if (placement == Placement::managed || placement == Placement::openacc) return {};
         any_device = any_device || placement == Placement::device;
     }
     if (!any_device || !driver().has_floors()) return {};

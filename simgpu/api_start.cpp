@@ -51,6 +51,7 @@ const Row* rows(int* count) {
 #define GANTRY_CUDA_FUNCTION(symbol, base, version, twin, args) \
     {base, version, reinterpret_cast<void*>(&symbol), twin_of<&symbol, TwinKind::twin>()},
 #include "device/cuda/driver_functions.def"
+#include "compiler_functions.def"
 #undef GANTRY_CUDA_FUNCTION
     };
     *count = static_cast<int>(std::size(table));

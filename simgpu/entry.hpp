@@ -13,6 +13,7 @@
 
 #define GANTRY_CUDA_FUNCTION(symbol, base, version, twin, args) SIMGPU_EXPORT CUresult symbol args;
 #include "device/cuda/driver_functions.def"
+#include "compiler_functions.def"
 #undef GANTRY_CUDA_FUNCTION
 
 namespace simgpu {

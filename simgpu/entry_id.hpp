@@ -11,6 +11,7 @@ namespace simgpu {
 enum class EntryId : int {
 #define GANTRY_CUDA_FUNCTION(symbol, base, version, twin, args) symbol,
 #include "device/cuda/driver_functions.def"
+#include "compiler_functions.def"
 #undef GANTRY_CUDA_FUNCTION
     count
 };

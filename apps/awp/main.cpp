@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // awp: waves of an earthquake's point source in an elastic medium, on the ranks of an MPI job.
-#include "../common/application.hpp"
-#include "../common/global_fields.hpp"
 #include "../common/images.hpp"
 #include "../common/mistake.hpp"
 #include "../common/png.hpp"
+#include "../common/simulated.hpp"
 #include "seismogram.hpp"
 #include "simulation.hpp"
 
@@ -23,39 +22,24 @@ struct Options : CommonOptions {
     std::string mechanism = "explosion", seismogram;
 };
 
-class Awp final : public Application {
+class Awp final : public Simulated<Simulation> {
   public:
     Awp(const Options& options, Machine& machine, const Grid& grid)
-        : options_(options),
-          machine_(machine),
-          grid_(grid),
-          simulation_(machine, grid, options.earth,
-                      options.allocation == "slab" ? Allocation::slab : Allocation::separate,
-                      options.overlap, watch_) {}
+        : Simulated(options, machine, grid, options.earth), options_(options) {}
 
-    const Grid& grid() const override { return grid_; }
-    Stopwatch& watch() override { return watch_; }
     std::string words() const override {
         return text("awp: %s of %g m, %g s a step, on %s, overlap %s", grid_.words().c_str(),
                     options_.earth.spacing, options_.earth.dt, machine_.name().c_str(),
                     options_.overlap ? "on" : "off");
     }
-    void use(const std::string& exchange) override {
-        simulation_.use(exchange, options_.chunk_bytes);
-    }
     void start() override {
         first_ = 0;
         simulation_.start(options_.steps);
         if (options_.restart.empty()) return;
-        const Checkpoint found = load(options_.restart, header(), grid_, simulation_.fields(),
-                                      simulation_.state_fields());
-        first_ = found.step;
+        first_ = load_checkpoint(options_.restart);
         simulation_.go_on(first_);
         simulation_.settle();
     }
-    Whole step_number() const override { return simulation_.steps(); }
-    void step() override { simulation_.step(); }
-    void finish_step() override { simulation_.finish(); }
     std::string state() override {
         const std::vector<float> u = download<float>(simulation_.fields(), velocity_field(kU));
         double mine = 0, most = 0;
@@ -65,21 +49,11 @@ class Awp final : public Application {
         return text("%.4g s, largest u %.3g m/s",
                     static_cast<double>(simulation_.steps()) * options_.earth.dt, most);
     }
-    std::uint64_t checksum() override {
-        return apps::checksum(grid_, simulation_.fields(), simulation_.state_fields());
-    }
-    Whole bytes_per_step() const override { return simulation_.bytes_per_step(); }
-    int messages_per_step() const override { return simulation_.messages_per_step(); }
-    void save_checkpoint(const std::string& path) override {
-        Checkpoint now = header();
-        now.step = simulation_.steps();
-        save(path, now, grid_, simulation_.fields(), simulation_.state_fields());
-        say("step %lld is in %s", simulation_.steps(), path.c_str());
-    }
     void finish() override;
 
   private:
-    Checkpoint header() const {
+    const char* program() const override { return "awp"; }
+    std::uint64_t parameters() const override {
         const Earth& e = options_.earth;
         const double numbers[] = {e.vp,
                                   e.vs,
@@ -95,20 +69,10 @@ class Awp final : public Application {
                                   static_cast<double>(e.source.cell[2]),
                                   static_cast<double>(e.sponge),
                                   e.sponge_strength};
-        return {{'G', 'A', 'N', 'T', 'R', 'Y', '0', '1'},
-                {'a', 'w', 'p'},
-                {grid_.global[0], grid_.global[1], grid_.global[2]},
-                kVelocities + kStresses,
-                sizeof(float),
-                0,
-                hash_of(numbers, sizeof numbers)};
+        return hash_of(numbers, sizeof numbers);
     }
 
     const Options& options_;
-    Machine& machine_;
-    const Grid& grid_;
-    Stopwatch watch_;
-    Simulation simulation_;
     Whole first_ = 0;
 };
 

@@ -5,11 +5,6 @@
 #include <cmath>
 
 namespace gantry::apps::awp {
-namespace {
-
-constexpr int kAxes[] = {1, 2, 0};  // in the order in which their planes travel
-
-}  // namespace
 
 Simulation::Simulation(Machine& machine, const Grid& grid, const Earth& earth,
                        Allocation allocation, bool overlap, Stopwatch& watch)
@@ -103,14 +98,8 @@ std::vector<std::unique_ptr<Exchange>> Simulation::along_axes(const std::string&
                                                               const ExchangeSetting& setting,
                                                               const std::vector<int>& which) const {
     std::vector<std::unique_ptr<Exchange>> all;
-    // An axis that is not divided has nothing beyond: with it a plane is contiguous.
-    bool ready[3] = {!grid_.divided(0), !grid_.divided(1), !grid_.divided(2)};
-    for (const int axis : kAxes) {
-        if (!grid_.divided(axis)) continue;
-        all.push_back(make_exchange(exchange, setting,
-                                    planes_along(grid_, fields_, axis, kHalo, which, ready)));
-        ready[axis] = true;
-    }
+    for (const Pattern& pattern : patterns_along_axes(grid_, fields_, which))
+        all.push_back(make_exchange(exchange, setting, pattern));
     return all;
 }
 

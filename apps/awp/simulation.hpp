@@ -12,12 +12,12 @@
 #include "../common/regions.hpp"
 #include "earth.hpp"
 #include "host_kernels.hpp"
+#include "patterns.hpp"
 
 #include <memory>
 
 namespace gantry::apps::awp {
 
-inline constexpr Whole kHalo = 4, kReach = 2;
 inline constexpr int kFields = kVelocities + kStresses + kMaterials;
 constexpr int velocity_field(int component) {
     return component;
@@ -45,6 +45,7 @@ class Simulation {
     void finish();
 
     Fields& fields() { return fields_; }
+    std::size_t element() const { return fields_.element(); }
     Whole steps() const { return steps_; }
     std::vector<int> state_fields() const;
     Whole bytes_per_step() const;

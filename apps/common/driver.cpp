@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "driver.hpp"
 
+#include "cuda_library.hpp"
 #include "mistake.hpp"
-
-#include <dlfcn.h>
-
-#include <cstdlib>
 
 namespace gantry::apps {
 
@@ -16,29 +13,13 @@ Driver& driver() {
 
 bool Driver::present(std::string* why_not) {
     if (library_ == nullptr) {
-        const char* chosen = std::getenv("GANTRY_CUDA_LIBRARY");
-        const char* file = chosen != nullptr && *chosen != '\0' ? chosen : "libcuda.so.1";
-        void* library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
-        if (library == nullptr) {
-            *why_not = std::string("no CUDA driver: ") + dlerror();
-            return false;
-        }
-#define APPS_DRIVER_CALL(symbol)                                                             \
-    symbol = reinterpret_cast<PFN_##symbol>(dlsym(library, #symbol));                        \
-    if (symbol == nullptr) {                                                                 \
-        *why_not = std::string(file) + " has no " #symbol ": not a CUDA driver, or too old"; \
-        return false;                                                                        \
-    }
+        const DriverCall calls[] = {
+#define APPS_DRIVER_CALL(symbol) {#symbol, reinterpret_cast<void**>(&symbol)},
 #include "driver_calls.def"
 #undef APPS_DRIVER_CALL
-        if (const CUresult result = cuInit(0); result != CUDA_SUCCESS) {
-            const char* name = nullptr;
-            cuGetErrorName(result, &name);
-            *why_not = std::string("the CUDA driver is there, but cuInit says ") +
-                       (name != nullptr ? name : "an unknown error");
-            return false;
-        }
-        library_ = library;
+        };
+        library_ = open_cuda_library(calls, why_not);
+        if (library_ == nullptr) return false;
     }
     int devices = 0;
     check(cuDeviceGetCount(&devices), "cuDeviceGetCount");

@@ -25,6 +25,8 @@ struct Grid {
     std::string words() const;  // "2 x 1 x 2 ranks of 64 x 128 x 64 cells"
 };
 
+std::string sizes(const Whole n[3]);  // "64 x 128 x 64"
+
 // `shape`: "1d" slabs along `slab_axis`, "2d" all axes but `whole_axis`, "3d", or "AxBxC" ranks along each.
 struct Shape {
     std::string words;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // lbm: drops of one fluid in another, by the lattice Boltzmann method, on the ranks of an MPI job.
-#include "../common/application.hpp"
-#include "../common/global_fields.hpp"
 #include "../common/images.hpp"
 #include "../common/mistake.hpp"
 #include "../common/png.hpp"
+#include "../common/simulated.hpp"
 #include "diagnostics.hpp"
 
 #include <CLI/CLI.hpp>
@@ -23,78 +22,46 @@ struct Options : CommonOptions {
 };
 
 template <class Real>
-class Lbm final : public Application {
+class Lbm final : public Simulated<Simulation<Real>> {
+    using Base = Simulated<Simulation<Real>>;
+    using Base::grid_, Base::simulation_;
+
   public:
     Lbm(const Options& options, Machine& machine, const Grid& grid)
-        : options_(options),
-          machine_(machine),
-          grid_(grid),
-          simulation_(machine, grid, options.model,
-                      options.allocation == "slab" ? Allocation::slab : Allocation::separate,
-                      options.overlap, watch_) {}
+        : Base(options, machine, grid, options.model), options_(options) {}
 
-    const Grid& grid() const override { return grid_; }
-    Stopwatch& watch() override { return watch_; }
     std::string words() const override {
         return text("lbm: %s, %s precision, on %s, overlap %s", grid_.words().c_str(),
-                    options_.precision.c_str(), machine_.name().c_str(),
+                    options_.precision.c_str(), this->machine_.name().c_str(),
                     options_.overlap ? "on" : "off");
-    }
-    void use(const std::string& exchange) override {
-        simulation_.use(exchange, options_.chunk_bytes);
     }
     void start() override {
         if (options_.restart.empty()) {
             simulation_.start_with_drops();
         } else {
             simulation_.set_steps(0);
-            const Checkpoint found = load(options_.restart, header(), grid_, simulation_.fields(),
-                                          simulation_.state_fields());
-            simulation_.set_steps(found.step);
+            simulation_.set_steps(this->load_checkpoint(options_.restart));
             simulation_.settle();
         }
         first_ = diagnose(grid_, options_.model, simulation_);
     }
-    Whole step_number() const override { return simulation_.steps(); }
-    void step() override { simulation_.step(); }
-    void finish_step() override { simulation_.finish(); }
     std::string state() override {
         const Diagnosis now = diagnose(grid_, options_.model, simulation_);
         return text("pressure jump %.7g, most speed %.3g, mass %+.2g", now.pressure_jump,
                     now.most_speed, now.phi_sum / first_.phi_sum - 1);
     }
-    std::uint64_t checksum() override {
-        return apps::checksum(grid_, simulation_.fields(), simulation_.state_fields());
-    }
-    Whole bytes_per_step() const override { return simulation_.bytes_per_step(); }
-    int messages_per_step() const override { return simulation_.messages_per_step(); }
-    void save_checkpoint(const std::string& path) override {
-        Checkpoint now = header();
-        now.step = simulation_.steps();
-        save(path, now, grid_, simulation_.fields(), simulation_.state_fields());
-        say("step %lld is in %s", simulation_.steps(), path.c_str());
-    }
     void finish() override;
 
   private:
-    Checkpoint header() const {
+    const char* program() const override { return "lbm"; }
+    std::uint64_t parameters() const override {
         const Model& m = options_.model;
         const double numbers[] = {m.rho_low, m.rho_high, m.tau_n,    m.tau_phi,
                                   m.width,   m.sigma,    m.mobility, m.lift()};
-        return {{'G', 'A', 'N', 'T', 'R', 'Y', '0', '1'},
-                {'l', 'b', 'm'},
-                {grid_.global[0], grid_.global[1], grid_.global[2]},
-                2 + kAxial + kMoving,
-                sizeof(Real),
-                0,
-                hash_of(numbers, sizeof numbers)};
+        return hash_of(numbers, sizeof numbers);
     }
 
     const Options& options_;
-    Machine& machine_;
-    const Grid& grid_;
-    Stopwatch watch_;
-    Simulation<Real> simulation_;
     Diagnosis first_;
 };
 

@@ -33,6 +33,7 @@ class Simulation {
     // After the fields of the current level were written from outside.
     void settle();
     Fields& fields() { return fields_; }
+    std::size_t element() const { return fields_.element(); }
     Whole steps() const { return steps_; }
     void set_steps(Whole steps);
     // What the state consists of, in the same order whichever level is current.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The published all-to-all: claims 8 and 9 of the table (`published_table` prints it).
+// The published all-to-all: claims 8 and 9 of the table (`gantry reproduce` prints it).
 #include "world/harness/published_alltoall.hpp"
 
 #include <gtest/gtest.h>

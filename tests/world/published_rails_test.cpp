@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The published rails: claims 15 and 16 of the table (`published_table` prints it).
+// The published rails: claims 15 and 16 of the table (`gantry reproduce` prints it).
 #include "world/harness/published_rails.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The published table holds (issue 3, "The published table in the world"). `published_table` prints
-// it.
+// The published point-to-point figures hold: rows 1 to 4 of `gantry reproduce`.
 #include "world/harness/published.hpp"
 
 #include <gtest/gtest.h>

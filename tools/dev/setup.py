@@ -22,6 +22,8 @@ from progress import Progress
 # program -> (Debian package, oldest version that works)
 PROGRAMS = {"cmake": ("cmake", (3, 25)), "ninja": ("ninja-build", (1, 8))}
 OPTIONAL_PROGRAMS = {"ccache": ("ccache", (4, 0))}
+# Small, and wanted by tests of OpenACC only: library -> Debian package.
+OPTIONAL_LIBRARIES = {"libgomp-plugin-nvptx.so.1": "libgomp-plugin-nvptx1"}
 FORMATTER = {"clang-format-14": ("clang-format-14", (14, 0))}
 # The newest release that knows all architectures from 7.0 to 12.0; what it makes runs on drivers from 525 on.
 PTXAS = "nvidia-cuda-nvcc-cu12==12.9.86"
@@ -71,6 +73,11 @@ def missing_headers():
     if done.returncode != 0:
         raise Failure(f"the C++ compiler {compiler()} does not run: {done.stderr.strip()}")
     return [HEADERS[line.split()[1]] for line in done.stdout.splitlines() if line.startswith("missing")]
+
+
+def missing_libraries(wanted):
+    folders = [folder for root in (Path("/"), DEPS) for folder in (root / "usr" / "lib").glob("*-linux-gnu")]
+    return [package for library, package in wanted.items() if not any((folder / library).exists() for folder in folders)]
 
 
 def install_as_root(packages):
@@ -153,8 +160,8 @@ def ensure(formatter=False):
         missing += missing_programs(FORMATTER)
     if not missing:
         return
-    # ccache only makes rebuilds faster, so it alone is no reason to fetch anything.
-    provide(missing + missing_programs(OPTIONAL_PROGRAMS))
+    # ccache only makes rebuilds faster, and few tests need OpenACC: they alone are no reason to fetch anything.
+    provide(missing + missing_programs(OPTIONAL_PROGRAMS) + missing_libraries(OPTIONAL_LIBRARIES))
     still = missing_programs(PROGRAMS) + missing_headers()
     if still:
         raise Failure("still missing after installing: " + " ".join(still))

@@ -27,6 +27,9 @@ struct TraceOptions {
 };
 int trace(const TraceOptions& options);
 
+// Starts gantry-world, which stands beside this program or in libexec/gantry, with these words.
+int world(const std::vector<std::string>& words);
+
 int doctor(Format format);
 
 // Shell commands after which programs built for another MPI ("mpich", "openmpi") load Gantry's library.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry info | explain COMMAND... | trace COMMAND... | doctor | tune | env: what is set, which path messages
-// took and why, what ranks did when, whether this machine is ready, what its operations cost, and how other
-// MPIs' programs run.
+// gantry info | explain COMMAND... | trace COMMAND... | doctor | tune | env | reproduce | scale: what is set,
+// which path messages took and why, what ranks did when, whether this machine is ready, what its operations
+// cost, how other MPIs' programs run, and what is claimed, shown again.
 #include "answer.hpp"
 #include "commands.hpp"
 
@@ -76,6 +76,16 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"mpich", "openmpi"}))
         ->type_name("mpich|openmpi");
 
+    // Their options are gantry-world's own.
+    CLI::App* reproduce_command = app.add_subcommand(
+        "reproduce", "every published figure of the original system beside ours, as ratios");
+    CLI::App* scale_command = app.add_subcommand(
+        "scale", "the applications and collectives on described clusters of 8 to 1024 ranks");
+    for (CLI::App* each : {reproduce_command, scale_command}) {
+        each->set_help_flag();
+        each->prefix_command();
+    }
+
     // CLI11 would only say that a subcommand is required.
     const auto is_asked_for = [argv](CLI::App* command) { return command->check_name(argv[1]); };
     if (argc > 1 && app.get_subcommands(is_asked_for).empty() &&
@@ -89,6 +99,8 @@ int main(int argc, char** argv) {
     if (*doctor_command) return with_all_written(doctor(format));
     if (*env_command) return with_all_written(env(other_mpi));
     if (*tune_command) return with_all_written(tune(tune_options));
+    if (*reproduce_command || *scale_command)
+        return world(std::vector<std::string>(argv + 1, argv + argc));
     if (*trace_command) {
         for (const std::string& word : trace_command->remaining())
             trace_options.command.push_back(word);
