@@ -39,7 +39,7 @@ def project():
 
 
 def staged(preset, prefix):
-    """The prefix as the wheel holds it. A wheel has no links, so a second name of a library is a small file that asks for the first."""
+    """The prefix as the wheel holds it."""
     folder = build_folder(preset)
     run_quiet([find_tool("cmake"), "--install", folder, "--prefix", prefix, "--strip", "--component", "gantry"], "the installation",
               env=for_tools())
@@ -53,6 +53,22 @@ def staged(preset, prefix):
     foreign = foreign_libraries(prefix / "bin") | foreign_libraries(prefix / "lib" / "gantry" / "mpich")
     if foreign:
         raise Failure(f"not self-contained: {foreign}")
+    for link in [path for path in prefix.rglob("*") if path.is_symlink()]:
+        unlinked(link, link.readlink().name)
+
+
+def unlinked(link, first):
+    """A second name of a file, as a small file that asks for the first: a wheel has no links."""
+    link.unlink()
+    if link.parent.name == "bin":
+        link.write_text(f'#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\nexec "$(dirname -- "$(readlink -f -- "$0")")/{first}" "$@"\n')
+        link.chmod(0o755)
+    elif link.suffix == ".so":
+        link.write_text(f"INPUT({first})\n")  # the linker reads it
+    else:
+        # The loader takes both for one program's libraries: a copy would be a second MPI.
+        options = ["-shared", "-nostdlib", "-s", f"-Wl,-soname,{link.name}", "-Wl,--build-id=none", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"]
+        subprocess.run([setup.compiler(), *options, link.parent / first, "-o", link], check=True)
 
 
 def metadata(facts):
