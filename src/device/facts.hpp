@@ -73,6 +73,7 @@ struct GpuFacts {
     Nanoseconds pool_open = 400000, pool_open_peer = 10000000;
     Nanoseconds vmm_open = 250000;
     Nanoseconds ipc_pair = 0, ipc_open_large = 0, pool_first = 0;
+    Nanoseconds page_lock = 0;       // host memory for slots
     Nanoseconds event_query = 1350;  // asking the driver whether a copy has ended
     Nanoseconds flag_write = 3900;   // a flag that a stream writes behind a copy, until it is seen
     Nanoseconds event_seen = 2700;   // the same when the driver is asked instead

@@ -48,6 +48,7 @@ inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
     facts.ipc_pair = gpu.calls.ipc_pair;
     facts.ipc_open_large = gpu.calls.ipc_open_large;
     facts.pool_first = gpu.calls.pool_first;
+    facts.page_lock = gpu.calls.register_host;
     facts.event_query = gpu.calls.event_query;
     facts.flag_write = gpu.calls.write_value;
     // A query of the driver is made about twice until the end is known.

@@ -68,7 +68,9 @@ plan::Facts facts_for_offer(transfer::Context& context, transfer::Endpoint& to,
     const bool asked_for = source.buffer_id != 0 && to.memory.is_asked_for(source.buffer_id) &&
                            (!contiguous || (source.ipc != device::IpcKind::none &&
                                             name_what_was_asked_for(context, to, source)));
-    facts.ipc_open = facts.peer_access = asked_for;
+    facts.ipc_open = asked_for;
+    // A first message is not copied ahead into slots that are dearer than opening this memory.
+    facts.peer_access = asked_for || (facts.cold_slots && facts.peer_access);
     return facts;
 }
 
@@ -95,6 +97,8 @@ plan::Selection& select_offer(Messages& messages, const Departure& departure) {
     facts.reads = known.reads;
     facts.rates = known.rates;
     plan::Selection& selection = messages.context.selections.select(question, facts);
+    if (facts.cold_slots && !facts.ipc_open && selection.plan().protocol == plan::Protocol::ipc)
+        messages.context.pools.did_without();
     if (hinted) messages.context.selections.note(hint, selection);
     const bool may_look = known.reads == plan::Reads::measured &&
                           departure.bytes() >= transfer::HostReads::kSample &&

@@ -137,6 +137,7 @@ void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& v
 
 const plan::Selection& decide(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     const plan::Selection* selection = &context.selections.select(verdict.question, verdict.facts);
+    if (verdict.facts.cold_slots && selection->advice().opens) context.pools.did_without();
     if (takes_the_gpu(context, asked, selection->advice())) {
         verdict.facts.last_user = plan::GpuUser::receiver;
         selection = &context.selections.select(verdict.question, verdict.facts);

@@ -83,6 +83,14 @@ struct Ask {
     }
 };
 
+// What slots for an end on a device cost before the first of them can be used.
+inline Nanoseconds slots_to_lock(const Ask& ask) {
+    constexpr int kProcesses = 2;
+    if (!ask.facts.cold_slots) return 0;
+    const bool from = by_copy_engine(ask.source);
+    return kProcesses * (from ? ask.source_gpu : ask.sink_gpu).page_lock;
+}
+
 // Header, credit and bookkeeping of one piece, on either side.
 inline constexpr Nanoseconds kPieceHandling = 300;
 

@@ -81,8 +81,11 @@ Nanoseconds opening_when_idle(const Ask& ask, Executor executor) {
     Nanoseconds price = other_gpu ? gpu.ipc_open_peer : gpu.ipc_open;
     if (end.ipc == IpcKind::vmm) price = gpu.vmm_open;
     if (end.ipc == IpcKind::pool) price = other_gpu ? gpu.pool_open_peer : gpu.pool_open;
-    if (other_gpu && (gets ? ask.facts.receiver_first : ask.facts.sender_first))
-        price += gpu.ipc_pair + (end.ipc == IpcKind::pool ? gpu.pool_first : 0);
+    if (other_gpu && (gets ? ask.facts.receiver_first : ask.facts.sender_first)) {
+        // An anchor follows the first message of a process, whichever way that goes.
+        const bool follows = ask.facts.cold_slots && ask.tuning.mechanisms.anchors;
+        price += (follows ? 0 : gpu.ipc_pair) + (end.ipc == IpcKind::pool ? gpu.pool_first : 0);
+    }
     if (other_gpu && (gets ? ask.facts.source_large : ask.facts.sink_large))
         price += gpu.ipc_open_large;
     const int uses = gets ? ask.facts.uses : ask.facts.put_uses;

@@ -126,7 +126,7 @@ Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
     plan.chunk = pieces.chunk;
     plan.depth = pieces.depth;
     plan.rails = put ? rails_for(ask, std::min(pieces.chunk, ask.bytes)) : 1;
-    plan.expected = pieces.expected;
+    plan.expected = pieces.expected + (host_cells ? 0 : slots_to_lock(ask));
     // The copy right behind one whose end is a flag waits longer than behind an event.
     if (ask.bytes <= pieces.chunk) {
         const device::GpuFacts& gpu = by_copy_engine(ask.source) ? ask.source_gpu : ask.sink_gpu;

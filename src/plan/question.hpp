@@ -104,6 +104,9 @@ struct Facts {
     // Opening costs what a first one does (Device::opens_first), and what a large allocation does.
     bool sender_first = false, receiver_first = false;
     bool source_large = false, sink_large = false;
+    // No slot for device messages to that peer was taken yet: the first ones have to be page-locked,
+    // by both.
+    bool cold_slots = false;
     bool sender_opens = true;    // the sender's process uses a driver, and may open the sink's GPU
     bool receiver_opens = true;  // the same of the receiver's process and the source's GPU
     bool source_bar = false;     // the sender's processor reads the source itself (GDRCopy)

@@ -73,7 +73,8 @@ SelectionCache::Key SelectionCache::key_of(const Question& question, const Facts
         .add(facts.rates.reads, 8)
         .add(facts.rates.call, 8);
     Packer places;
-    places.add(static_cast<std::uint32_t>(facts.network), 27)
+    places.add(static_cast<std::uint32_t>(facts.network), 26)
+        .add(facts.cold_slots, 1)
         .add(facts.kept_away, 1)
         .add(facts.sender_first, 1)
         .add(facts.receiver_first, 1)

@@ -26,7 +26,7 @@ Context::Context(Executor& its_executor, device::Device& its_device,
       endpoints(transports, rank, world_size, machine_),
       board(endpoints, transports, rank),
       rails(config),
-      pools(device, transports, rank, config),
+      pools(device, transports, rank, config, [this] { endpoints.prices_changed(); }),
       exports(device),
       anchors(device, tuning.ipc && tuning.mechanisms.anchors),
       host_reads(tuning.mechanisms.cma, its_executor.clock()),
@@ -57,6 +57,8 @@ plan::Facts Context::facts_for(Endpoint& peer, const device::Location& mine, boo
         anchors.note_end(mine);
         learn_gpus();
         facts.source_gpu = facts.sink_gpu = std::max(mine.gpu, 0);
+        facts.cold_slots = peer.facts.shared_memory && pools.are_cold(peer, i_am_source) &&
+                           machine_.gpu(facts.source_gpu).page_lock > 0;
     }
     if (other_gpu == nullptr) {
         // The other end is not known yet: expect what this machine can do, so that nothing is

@@ -35,7 +35,11 @@ struct Endpoint {
     SharedMapping* recent_mapping = nullptr;  // while copies use it (transfer/shared_mapping.hpp)
     bool refuses_reads = false;  // the peer may not read this rank's memory: it said so
     plan::Looks looks;           // of messages to it: at what the slower of slots and reading takes
-    bool pool_pinned[2] = {false, false};  // its pools, as mapped here, are known to the driver
+    // Of its pools of slots: the regions that are page-locked here, a bit each, and slots used till then.
+    struct LockedSlots {
+        unsigned regions = 0;
+        int used = 0;
+    } locked_slots[2];
 };
 
 class Endpoints {
@@ -53,6 +57,11 @@ class Endpoints {
         return endpoints_[static_cast<std::size_t>(rank)].get();
     }
     int size() const { return static_cast<int>(endpoints_.size()); }
+    // Messages to all peers cost something else from now on.
+    void prices_changed() {
+        for (const std::unique_ptr<Endpoint>& each : endpoints_)
+            if (each != nullptr) each->memory.prices_changed();
+    }
     // The transport that reaches a rank; null: none does.
     transport::Transport* transport_to(int rank) const;
 

@@ -5,9 +5,36 @@
 
 namespace gantry::transfer {
 
-SlotPool::SlotPool(std::span<std::byte> memory, Bytes unit_bytes)
+PoolRegions::PoolRegions(std::uint32_t units, bool several) {
+    constexpr std::uint32_t kPartsOfQuarter = 16;
+    const std::uint32_t quarter = units / 4;
+    head_ = several ? quarter / kPartsOfQuarter : 0;
+    begins_[1] = units;
+    if (head_ == 0) return;
+    count_ = kMost;
+    const std::uint32_t begins[kMost + 1] = {0,
+                                             head_,
+                                             quarter,
+                                             quarter + head_,
+                                             2 * quarter,
+                                             2 * quarter + head_,
+                                             3 * quarter + head_,
+                                             units};
+    std::copy(std::begin(begins), std::end(begins), begins_);
+}
+
+std::span<std::byte> PoolRegions::memory(std::span<std::byte> pool, Bytes unit, int region) const {
+    const Bytes begin = begins_[region] * unit;
+    // The last one has what is no whole unit, too.
+    return region + 1 == count_ ? pool.subspan(begin)
+                                : pool.subspan(begin, begins_[region + 1] * unit - begin);
+}
+
+SlotPool::SlotPool(std::span<std::byte> memory, Bytes unit_bytes, Lock lock)
     : memory_(memory),
       unit_bytes_(unit_bytes),
+      lock_(std::move(lock)),
+      regions_(static_cast<std::uint32_t>(memory.size() / unit_bytes), lock_ != nullptr),
       used_(memory.size() / unit_bytes, false),
       lent_(used_.size()),
       free_units_(static_cast<std::uint32_t>(used_.size())) {}
@@ -23,25 +50,43 @@ SlotPool::Part SlotPool::part(SlotUse use) const {
     }
     switch (use) {
         case SlotUse::sink: return {0, 2 * quarter};
-        case SlotUse::ahead: return {2 * quarter, 3 * quarter};
+        case SlotUse::ahead: return {2 * quarter, 3 * quarter + regions_.head()};
         case SlotUse::source: break;
     }
     return {quarter, total};
 }
 
-// What a quarter holds: no more is sure to come free in one piece.
+// What a quarter holds behind its head: no more is sure to come free in one piece.
 Bytes SlotPool::largest() const {
-    return std::max(total_units() / 4, std::min(total_units(), 1u)) * unit_bytes_;
+    return std::max(total_units() / 4 - regions_.head(), std::min(total_units(), 1u)) * unit_bytes_;
+}
+
+// For a slot in that region.
+void SlotPool::lock(int region) {
+    const unsigned all = (1u << regions_.count()) - 1;
+    if (lock_ == nullptr || locked_ == all) return;
+    const unsigned wanted = ++taken_ < PoolRegions::kTakenForAll ? 1u << region : all;
+    for (int each = 0; each < regions_.count(); ++each) {
+        const unsigned bit = 1u << each;
+        if ((wanted & ~locked_ & bit) != 0 && lock_(regions_.memory(memory_, unit_bytes_, each)))
+            locked_ |= bit;
+    }
 }
 
 Slot SlotPool::take(std::uint32_t units, SlotUse use) {
     if (units == 0 || units > free_units_) return {};
     // First fit: the slots that were used last are still in the caches of both processes.
     const Part part_of_use = part(use);
+    int region = regions_.of(part_of_use.begin);
     std::uint32_t run = 0;
     for (std::uint32_t at = part_of_use.begin; at < part_of_use.end; ++at) {
+        if (at == regions_.end(region)) {
+            ++region;
+            run = 0;
+        }
         run = used_[at] ? 0 : run + 1;
         if (run < units) continue;
+        lock(region);
         const std::uint32_t first = at + 1 - units;
         for (std::uint32_t unit = first; unit <= at; ++unit)
             used_[unit] = true;

@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 
 #include <new>
+#include <utility>
 
 namespace gantry::transfer {
 namespace {
@@ -16,8 +17,12 @@ std::size_t index_of(transport::Pool which) {
 
 StagingPools::StagingPools(device::Device& device,
                            const std::vector<transport::Transport*>& transports, int world_rank,
-                           const config::Config& config)
-    : device_(device), transports_(transports), world_rank_(world_rank), config_(config) {}
+                           const config::Config& config, std::function<void()> warmed)
+    : device_(device),
+      transports_(transports),
+      world_rank_(world_rank),
+      config_(config),
+      warmed_(std::move(warmed)) {}
 
 StagingPools::~StagingPools() {
     for (auto& [transport, region] : regions_)
@@ -44,19 +49,26 @@ Result<std::span<std::byte>> StagingPools::memory_of(transport::Pool which) {
     return std::span(private_slots_.get(), config_.device_pool);
 }
 
+bool StagingPools::page_lock(std::span<std::byte> slots) {
+    if (!device_.active()) return false;
+    if (!std::exchange(locked_, true) && warmed_) warmed_();
+    Status pinned = device_.pin(slots.data(), slots.size());
+    if (!pinned.ok())
+        log::warn("staging slots stay pageable, copies are slower: {}", pinned.text());
+    return true;
+}
+
 Result<SlotPool*> StagingPools::own(transport::Pool which) {
     std::optional<SlotPool>& pool = pools_[index_of(which)];
     const bool for_device = which == transport::Pool::device_slots;
     if (!pool) {
         auto memory = memory_of(which);
         if (!memory.ok()) return memory.status();
-        pool.emplace(*memory, for_device ? kDeviceSlotUnit : config_.host_cell);
-    }
-    if (for_device && !slots_pinned_ && device_.active()) {
-        slots_pinned_ = true;
-        Status pinned = device_.pin(pool->memory().data(), pool->memory().size());
-        if (!pinned.ok())
-            log::warn("staging slots stay pageable, copies are slower: {}", pinned.text());
+        if (for_device)
+            pool.emplace(*memory, kDeviceSlotUnit,
+                         [this](std::span<std::byte> region) { return page_lock(region); });
+        else
+            pool.emplace(*memory, config_.host_cell);
     }
     return &*pool;
 }
@@ -74,21 +86,37 @@ Result<transport::Region> StagingPools::region(transport::Transport& transport) 
     return known->second;
 }
 
-Result<std::byte*> StagingPools::slot_of(Endpoint& owner, transport::Pool which, Bytes offset,
-                                         bool for_device) {
-    auto memory = owner.shared->pool(which);
-    if (!memory.ok()) return memory.status();
-    bool& known = owner.pool_pinned[index_of(which)];
-    if (for_device && !known) {
-        known = true;
-        Status pinned = device_.pin(memory->data(), memory->size());
+// What the owner page-locks at a time is page-locked here at a time: no slot crosses its border.
+void StagingPools::page_lock(Endpoint& owner, transport::Pool which, std::span<std::byte> pool,
+                             Bytes offset) {
+    const bool of_device = which == transport::Pool::device_slots;
+    const PoolRegions regions(static_cast<std::uint32_t>(pool.size() / kDeviceSlotUnit), of_device);
+    Endpoint::LockedSlots& locked = owner.locked_slots[index_of(which)];
+    const unsigned all = (1u << regions.count()) - 1;
+    if (locked.regions == all) return;
+    if (locked.regions == 0) owner.memory.prices_changed();
+    const int region = regions.of(static_cast<std::uint32_t>(offset / kDeviceSlotUnit));
+    const unsigned wanted = ++locked.used < PoolRegions::kTakenForAll ? 1u << region : all;
+    for (int each = 0; each < regions.count(); ++each) {
+        const unsigned bit = 1u << each;
+        if ((wanted & ~locked.regions & bit) == 0) continue;
+        locked.regions |= bit;
+        const std::span<std::byte> memory = regions.memory(pool, kDeviceSlotUnit, each);
+        Status pinned = device_.pin(memory.data(), memory.size());
         if (!pinned.ok())
             log::warn("slots of rank {} stay pageable here, copies are slower: {}", owner.rank,
                       pinned.text());
     }
+}
+
+Result<std::byte*> StagingPools::slot_of(Endpoint& owner, transport::Pool which, Bytes offset,
+                                         bool for_device) {
+    auto memory = owner.shared->pool(which);
+    if (!memory.ok()) return memory.status();
     if (offset >= memory->size())
         return failure(MPI_ERR_INTERN, "rank {} names a slot at {} of a pool of {} bytes",
                        owner.rank, offset, memory->size());
+    if (for_device) page_lock(owner, which, *memory, offset);
     return memory->data() + offset;
 }
 

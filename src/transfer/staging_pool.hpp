@@ -9,6 +9,7 @@
 #include "transfer/endpoint.hpp"
 #include "transfer/slots.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,20 +19,35 @@ namespace gantry::transfer {
 
 class StagingPools {
   public:
-    // All references outlive this.
+    // All references outlive this. `warmed`: called when the first slot for device messages was
+    // page-locked.
     StagingPools(device::Device& device, const std::vector<transport::Transport*>& transports,
-                 int world_rank, const config::Config& config);
+                 int world_rank, const config::Config& config, std::function<void()> warmed = {});
     ~StagingPools();
     StagingPools(const StagingPools&) = delete;
     StagingPools& operator=(const StagingPools&) = delete;
 
-    // This rank's staging memory, reserved (and, for device slots, pinned) at first use.
+    // This rank's staging memory, reserved at first use. Device slots are page-locked as they are taken.
     Result<SlotPool*> own(transport::Pool which);
     // The registration of the device slots with a transport: puts go into slots and out of them.
     Result<transport::Region> region(transport::Transport& transport);
-    // A peer's shared slot as mapped here; pinned when a device will read it.
+    // A peer's shared slot as mapped here; page-locked when a device will read it.
     Result<std::byte*> slot_of(Endpoint& owner, transport::Pool which, Bytes offset,
                                bool for_device);
+    // No slot for device messages was page-locked: of our own, which we send through, or of that
+    // peer's, out of which we receive.
+    bool are_cold(const Endpoint& peer, bool own) const {
+        if (did_without_ >= kMostWithout) return false;
+        return own ? !locked_
+                   : peer.locked_slots[static_cast<std::size_t>(transport::Pool::device_slots)]
+                             .regions == 0;
+    }
+    // A message took no slot because they are cold. So many openings cost what page-locking does: a
+    // program that goes on with fresh buffers is better off with slots.
+    static constexpr int kMostWithout = 6;
+    void did_without() {
+        if (++did_without_ == kMostWithout && warmed_) warmed_();
+    }
     // A slot of ours came back.
     void release(transport::Pool which, std::uint32_t unit, std::uint32_t units);
     // That rank is lost: the slots that it held are free.
@@ -39,15 +55,19 @@ class StagingPools {
 
   private:
     Result<std::span<std::byte>> memory_of(transport::Pool which);
+    bool page_lock(std::span<std::byte> slots);
+    void page_lock(Endpoint& owner, transport::Pool which, std::span<std::byte> pool, Bytes offset);
 
     device::Device& device_;
     const std::vector<transport::Transport*>& transports_;
     const int world_rank_;
     const config::Config& config_;
+    const std::function<void()> warmed_;
+    bool locked_ = false;
+    int did_without_ = 0;
     std::optional<SlotPool> pools_[2];
     std::unique_ptr<std::byte[]> private_slots_;  // device slots when no transport shares memory
     std::map<transport::Transport*, transport::Region> regions_;
-    bool slots_pinned_ = false;
 };
 
 }  // namespace gantry::transfer

@@ -21,6 +21,8 @@ struct Stream {
     bool refuse_descriptor = false;
     bool refuse_export = false;
     bool anchored = false;       // as it is; else each opening is dear
+    bool cold = false;           // slots have to be page-locked
+    std::uint64_t pins = 0;      // by both ranks
     Nanoseconds took = 0;        // all messages
     Nanoseconds first = 0;       // the first one
     std::uint64_t openings = 0;  // of both ranks
@@ -71,6 +73,7 @@ void run(Stream& test, bool ipc = true) {
                  .ranks_per_node = 2,
                  .seed = 7,
                  .mechanisms = test.anchored ? "all" : "all,-anchors",
+                 .cold_slots = test.cold,
                  .change_machine =
                      [&test](model::Machine& machine) {
                          if (!test.anchored) dear_openings(machine);
@@ -82,6 +85,7 @@ void run(Stream& test, bool ipc = true) {
     for (int rank = 0; rank < 2; ++rank) {
         test.openings += world.rank(rank).device.counts().opens;
         test.anchors += world.rank(rank).device.counts().anchors;
+        test.pins += world.rank(rank).device.counts().pins;
         test.descriptors += world.rank(rank).device.counts().descriptors;
         test.exports += world.rank(rank).device.counts().exports;
     }
@@ -172,6 +176,30 @@ TEST(RemoteMemory, ABufferThatComesAgainIsOpenedAtOnceWhereAnAnchorIs) {
     run(fresh);
     EXPECT_EQ(fresh.openings, 0u);
     EXPECT_EQ(fresh.anchors, 2u);
+}
+
+// Page-locking slots costs more than opening the memory, and the anchor is opened anyway.
+TEST(RemoteMemory, TheFirstMessageOfAProcessIsDirectAndPageLocksNothing) {
+    for (const Bytes bytes : {Bytes{8}, 64 * kKiB, kMiB, 16 * kMiB}) {
+        Stream test{.bytes = bytes, .messages = 20, .anchored = true, .cold = true};
+        run(test);
+        EXPECT_EQ(test.openings, 1u) << bytes;
+        EXPECT_EQ(test.opened_at, 0) << bytes;
+        EXPECT_EQ(test.pins, 0u) << bytes;
+    }
+}
+
+// A head by each rank for a small one, and all regions by both ranks where it goes on.
+TEST(RemoteMemory, WhatCannotBeOpenedPageLocksAsItGoes) {
+    const auto pins = [](Bytes bytes, int messages) {
+        Stream test{.bytes = bytes, .messages = messages, .kind = IpcKind::none, .cold = true};
+        run(test);
+        EXPECT_EQ(test.openings, 0u);
+        return test.pins;
+    };
+    EXPECT_LT(pins(4 * kKiB, 1), pins(4 * kKiB, 3));
+    EXPECT_EQ(pins(4 * kKiB, 3), pins(4 * kKiB, 40));
+    EXPECT_EQ(pins(4 * kMiB, 40), pins(4 * kKiB, 40));
 }
 
 TEST(RemoteMemory, WithoutItsDescriptorMemoryStaysStaged) {

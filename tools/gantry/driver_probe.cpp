@@ -51,12 +51,12 @@ class Probe {
                  find<PFN_cuDeviceGetCount>("cuDeviceGetCount"),
                  find<PFN_cuDeviceCanAccessPeer>("cuDeviceCanAccessPeer"),
                  find<PFN_cuDeviceGetP2PAttribute>("cuDeviceGetP2PAttribute")};
-        return device::cuda::traits_of(
-            driver,
-            [](auto function, auto... arguments) {
-                return function != nullptr ? function(arguments...) : CUDA_ERROR_NOT_SUPPORTED;
-            },
-            device);
+        const auto call = [](auto function, auto... arguments) {
+            return function != nullptr ? function(arguments...) : CUDA_ERROR_NOT_SUPPORTED;
+        };
+        model::Traits traits = device::cuda::traits_of(driver, call, device);
+        device::cuda::read_memory_rate(driver, call, device, traits);
+        return traits;
     }
 
   private:

@@ -33,11 +33,15 @@ void GpuTable::fill() {
 }
 
 void GpuTable::add(CUdevice device, int ordinal) {
-    const model::Traits traits = traits_of(
-        driver_.cu,
-        [this](auto& entry, auto... arguments) { return driver_.call(entry, arguments...); },
-        device);
-    const model::Description description = model::describe(machine_, traits);
+    const auto call = [this](auto& entry, auto... arguments) {
+        return driver_.call(entry, arguments...);
+    };
+    model::Traits traits = traits_of(driver_.cu, call, device);
+    model::Description description = model::describe(machine_, traits);
+    if (description.origin == model::Origin::estimated) {
+        read_memory_rate(driver_.cu, call, device, traits);
+        description = model::describe(machine_, traits);
+    }
     if (!description.problem.ok()) log::warn("cuda: {}", description.problem.text());
     log::info("cuda: gpu {} is {}, {}", ordinal, traits.name, model::origin_text(description));
     Gpu gpu;

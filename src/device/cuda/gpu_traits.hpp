@@ -18,7 +18,8 @@ double link_bytes_per_second(std::string_view speed, std::string_view width);
 double link_of_pci_device(std::string_view bus_id);
 
 // `cu`: the driver's functions by their names. `call(function, arguments...)`: the result, and
-// CUDA_ERROR_NOT_SUPPORTED for a function that is not there. What is refused is not told.
+// CUDA_ERROR_NOT_SUPPORTED for a function that is not there. What is refused is not told, and the
+// rate of its memory is left out (read_memory_rate).
 template <class Functions, class Call>
 model::Traits traits_of(Functions& cu, Call call, CUdevice device) {
     model::Traits traits;
@@ -34,9 +35,6 @@ model::Traits traits_of(Functions& cu, Call call, CUdevice device) {
     traits.compute_major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     traits.compute_minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     traits.copy_engines = attribute(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT);
-    // Kilohertz and bits; two transfers a cycle.
-    traits.memory_bytes_per_second = 2 * 1e3 * attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
-                                     attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
     char bus_id[32] = {};
     if (call(cu.cuDeviceGetPCIBusId, bus_id, static_cast<int>(sizeof bus_id), device) ==
         CUDA_SUCCESS)
@@ -55,6 +53,19 @@ model::Traits traits_of(Functions& cu, Call call, CUdevice device) {
             traits.peer_atomics = traits.peer_atomics || atomics != 0;
     }
     return traits;
+}
+
+// The driver takes 0.5 to 2 ms to tell a clock (H200, 580.159): only for who estimates.
+template <class Functions, class Call>
+void read_memory_rate(Functions& cu, Call call, CUdevice device, model::Traits& traits) {
+    int kilohertz = 0, bits = 0;
+    if (call(cu.cuDeviceGetAttribute, &kilohertz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, device) !=
+            CUDA_SUCCESS ||
+        call(cu.cuDeviceGetAttribute, &bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, device) !=
+            CUDA_SUCCESS)
+        return;
+    constexpr double kTransfersOfCycle = 2;
+    traits.memory_bytes_per_second = kTransfersOfCycle * 1e3 * kilohertz * bits / 8;
 }
 
 }  // namespace gantry::device::cuda

@@ -28,8 +28,9 @@ class GpuTraits : public testing::Test {
         if (GpuProgram::library().empty()) GTEST_SKIP() << "no driver to test with";
         ASSERT_TRUE(gpu.load());
         ASSERT_EQ(gpu.cuInit(0), CUDA_SUCCESS);
-        traits = cuda::traits_of(
-            gpu, [](auto function, auto... arguments) { return function(arguments...); }, 0);
+        const auto call = [](auto function, auto... arguments) { return function(arguments...); };
+        traits = cuda::traits_of(gpu, call, 0);
+        cuda::read_memory_rate(gpu, call, 0, traits);
     }
     GpuProgram gpu;
     model::Traits traits;

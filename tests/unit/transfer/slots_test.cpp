@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <random>
 #include <vector>
@@ -79,6 +80,92 @@ TEST_F(SlotPoolTest, FewUnitsKeepOneForSourcesAndOneForSinks) {
         EXPECT_NE(source.units, 0u) << "all slots are lent to peers, who wait for ours";
         EXPECT_EQ(few.try_acquire(1024, SlotUse::sink).units, 0u);
     }
+}
+
+// --- page-locking as slots are taken ---------------------------------------------------------------
+
+struct LockedPool : SlotPoolTest {
+    static constexpr Bytes kUnit = 16;
+    bool refuses = false;
+    std::vector<std::span<std::byte>> locked;
+    SlotPool large{memory, kUnit, [this](std::span<std::byte> region) {
+                       if (!refuses) locked.push_back(region);
+                       return !refuses;
+                   }};
+    bool is_locked(const Slot& slot) const {
+        const std::span<std::byte> whole(slot.memory, slot.units * kUnit);
+        for (const std::span<std::byte>& region : locked)
+            if (whole.data() >= region.data() &&
+                whole.data() + whole.size() <= region.data() + region.size())
+                return true;
+        return false;
+    }
+    Bytes locked_bytes() const {
+        Bytes all = 0;
+        for (const std::span<std::byte>& region : locked)
+            all += region.size();
+        return all;
+    }
+};
+
+TEST_F(LockedPool, ASmallSlotLocksASixtyFourthOfIt) {
+    for (const SlotUse use : {SlotUse::sink, SlotUse::source}) {
+        const Bytes before = locked_bytes();
+        EXPECT_TRUE(is_locked(large.try_acquire(kUnit, use)));
+        EXPECT_EQ(locked_bytes() - before, memory.size() / 64);
+    }
+}
+
+TEST_F(LockedPool, TheThirdSlotLocksAllOfItOnce) {
+    for (int i = 0; i < 3; ++i)
+        large.release(large.try_acquire(kUnit, SlotUse::ahead));
+    EXPECT_EQ(locked_bytes(), memory.size());
+    const std::size_t calls = locked.size();
+    while (large.try_acquire(kUnit, SlotUse::source).units != 0) {
+    }
+    EXPECT_EQ(locked.size(), calls);
+}
+
+TEST_F(LockedPool, WhatCouldNotBeLockedYetIsLockedLater) {
+    refuses = true;
+    EXPECT_NE(large.try_acquire(kUnit, SlotUse::ahead).units, 0u) << "it is there all the same";
+    EXPECT_TRUE(locked.empty());
+    refuses = false;
+    EXPECT_TRUE(is_locked(large.try_acquire(kUnit, SlotUse::ahead)));
+}
+
+// A copy engine takes no memory that two registrations hold together.
+TEST_F(LockedPool, NoSlotCrossesTheBorderOfARegion) {
+    std::mt19937 dice(5);
+    std::vector<Slot> held;
+    const auto most = static_cast<Bytes>(large.largest() / kUnit);
+    for (int turn = 0; turn < 5000; ++turn) {
+        if (!held.empty() && dice() % 2 == 0) {
+            std::swap(held[dice() % held.size()], held.back());
+            large.release(held.back());
+            held.pop_back();
+            continue;
+        }
+        const SlotUse use = std::array{SlotUse::source, SlotUse::ahead, SlotUse::sink}[dice() % 3];
+        const Bytes bytes = (1 + dice() % (turn % 7 == 0 ? most : 8)) * kUnit;
+        const Slot slot = large.try_acquire(bytes, use);
+        if (slot.units == 0) continue;
+        EXPECT_TRUE(is_locked(slot)) << turn;
+        held.push_back(slot);
+    }
+}
+
+// What one rank takes for itself leaves a piece of the largest size to each other use.
+TEST_F(LockedPool, TheLargestSlotIsThereForSourcesAndSinksAlike) {
+    while (large.try_acquire(kUnit, SlotUse::sink).units != 0) {
+    }
+    while (large.try_acquire(kUnit, SlotUse::ahead).units != 0) {
+    }
+    EXPECT_NE(large.try_acquire(large.largest(), SlotUse::source).units, 0u);
+    SlotPool other{memory, kUnit, [](std::span<std::byte>) { return true; }};
+    while (other.try_acquire(kUnit, SlotUse::source).units != 0) {
+    }
+    EXPECT_NE(other.try_acquire(other.largest(), SlotUse::sink).units, 0u);
 }
 
 TEST_F(SlotPoolTest, TheOnlyUnitIsNeverHeldByAChunkAheadOfItsVerdict) {

@@ -30,6 +30,7 @@ bool is_envelope(transport::MessageKind kind) {
 model::Machine machine_of(const Options& options) {
     Result<model::Machine> machine = model::load(options.machine);
     GANTRY_ASSERT(machine.ok());
+    if (!options.cold_slots) machine->gpu.calls.register_host = 0;
     if (options.change_machine) options.change_machine(machine.value());
     return std::move(machine).value();
 }

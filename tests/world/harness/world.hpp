@@ -70,6 +70,9 @@ struct Options {
     std::function<bool(int rank)> refuse_read = {};
     // Whose rails reach device memory, on a machine whose network does; empty: everybody's.
     std::function<bool(int rank)> gpudirect = {};
+    // Page-locking takes the time that the machine's description says, which decides about the first
+    // message of a process. Without, it takes none, and first messages go the way of later ones.
+    bool cold_slots = false;
     std::function<void(model::Machine&)> change_machine = {};
     std::function<void(config::Config&)> change_config = {};
 };

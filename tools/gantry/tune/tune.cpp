@@ -29,8 +29,9 @@ constexpr double kWorthSaying = 0.15;
 
 // The description that everything starts from: what cannot be measured here (the network) stays.
 model::Machine starting_point(Cuda& cuda, int gpu) {
-    const model::Traits traits = device::cuda::traits_of(
-        cuda, [](auto function, auto... arguments) { return function(arguments...); }, gpu);
+    const auto call = [](auto function, auto... arguments) { return function(arguments...); };
+    model::Traits traits = device::cuda::traits_of(cuda, call, gpu);
+    device::cuda::read_memory_rate(cuda, call, gpu, traits);
     Result<model::Machine> known = model::built_in_for(traits.name);
     model::Machine machine = known.ok() ? *known : model::estimate(traits);
     if (traits.copy_engines > 0) machine.gpu.copy_engines = traits.copy_engines;
