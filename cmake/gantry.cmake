@@ -17,7 +17,12 @@ endif()
 if(GANTRY_SANITIZE)
     set(GANTRY_PORTABLE "")
 else()
-    set(GANTRY_PORTABLE -static-libgcc -static-libstdc++)
+    # Compiled here, because it is part of the options of every link.
+    set(older_systems ${CMAKE_BINARY_DIR}/older_systems.o)
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -O2 -fPIC -c ${CMAKE_SOURCE_DIR}/cmake/older_systems.c -o ${older_systems}
+                    COMMAND_ERROR_IS_FATAL ANY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/older_systems.c)
+    set(GANTRY_PORTABLE -static-libgcc -static-libstdc++ ${older_systems})
 endif()
 
 # A layer: static library gantry_NAME from src/NAME/**.cpp; header-only while the folder has no source.

@@ -77,7 +77,8 @@ int look_at(dl_phdr_info* object, std::size_t, void* search) {
     const std::string path = object->dlpi_name;
     const std::size_t slash = path.rfind('/');
     if (!is_mpi_library(path.c_str() + (slash == std::string::npos ? 0 : slash + 1))) return 0;
-    if (path == seen.own || path == seen.standard) return 0;
+    // Other names of ours lie beside us; a wheel, which has no links, holds libraries that ask for us.
+    if (folder_above(path, 1) == folder_above(seen.own, 1) || path == seen.standard) return 0;
     seen.other = path;
     return 1;
 }

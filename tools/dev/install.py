@@ -11,7 +11,7 @@ from environment import build_folder, find_tool, for_tools
 
 # What a Gantry binary may need from the machine it runs on.
 SYSTEM_LIBRARIES = ("linux-vdso", "libc.so", "libm.so", "libpthread", "libdl", "librt", "ld-linux", "libmpi_abi.so",
-                    "libcuda.so")
+                    "libmpi.so", "libcuda.so")
 
 
 def is_elf(path):

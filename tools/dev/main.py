@@ -47,6 +47,7 @@ def parser():
     install.add_argument("prefix", help="folder to install into")
     install.add_argument("--with-tests", action="store_true",
                          help="also the test programs and the simulated GPU, to carry to another machine")
+    command("wheel", "the Python wheel gantry-mpi in build/dist/: library, personalities, mpiexec, mpicc, tools, simulated GPU")
     bench = command("bench", "build and run gantry-bench, e.g.: dev bench bw D D")
     device_options(bench)
     bench.add_argument("-n", dest="ranks", type=int, default=2, help="number of ranks (default: 2)")
@@ -75,6 +76,9 @@ def main():
     if chosen.command == "install":
         import install
         return install.install(chosen.preset, chosen.prefix, chosen.with_tests)
+    if chosen.command == "wheel":
+        import wheel
+        return wheel.wheel(chosen.preset)
     if chosen.command == "bench":
         import bench
         return bench.bench(chosen.preset, chosen.gpu, chosen.machine, chosen.ranks, chosen.arguments)

@@ -112,9 +112,9 @@ def apt_get(command, env, said=None):
     return status
 
 
-def unpack_as_user(packages):
+def unpack_as_user(packages, into=DEPS):
     """apt with its own state and cache, reading only the system's list of installed packages; then dpkg -x."""
-    private = DEPS / "apt"
+    private = into / "apt"
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (private / folder).mkdir(parents=True, exist_ok=True)
     apt = ["apt-get", "-qq", "-o", f"Dir::State={private}/state", "-o", f"Dir::Cache={private}/cache",
@@ -128,11 +128,11 @@ def unpack_as_user(packages):
         if found and not SYSTEM_ONLY.match(found.group(1)):
             wanted.append(f"{found.group(1)}={found.group(2)}")
     archives = private / "cache" / "archives"
-    note(f"{len(wanted)} packages into .deps/")
+    note(f"{len(wanted)} packages into {into}")
     run_quiet([*apt, "download", *wanted], "apt-get download", cwd=archives)
     unpacking, progress = sorted(archives.glob("*.deb")), Progress("unpacked")
     for done, archive in enumerate(unpacking, 1):
-        run_quiet(["dpkg", "-x", archive, DEPS], f"unpacking {archive.name}")
+        run_quiet(["dpkg", "-x", archive, into], f"unpacking {archive.name}")
         archive.unlink()
         progress.at(done, len(unpacking))
     shutil.rmtree(private, ignore_errors=True)
