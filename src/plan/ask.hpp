@@ -83,12 +83,12 @@ struct Ask {
     }
 };
 
-// What slots for an end on a device cost before the first of them can be used.
+// What slots cost before the first of them can be used. It counts between devices, where the other
+// way is the faster one for good; to and from host memory slots are.
 inline Nanoseconds slots_to_lock(const Ask& ask) {
     constexpr int kProcesses = 2;
-    if (!ask.facts.cold_slots) return 0;
-    const bool from = by_copy_engine(ask.source);
-    return kProcesses * (from ? ask.source_gpu : ask.sink_gpu).page_lock;
+    const bool counts = by_copy_engine(ask.source) && by_copy_engine(ask.sink);
+    return ask.facts.cold_slots && counts ? kProcesses * ask.source_gpu.page_lock : 0;
 }
 
 // Header, credit and bookkeeping of one piece, on either side.

@@ -44,7 +44,7 @@ class StagingPools {
     }
     // A message took no slot because they are cold. So many openings cost what page-locking does: a
     // program that goes on with fresh buffers is better off with slots.
-    static constexpr int kMostWithout = 6;
+    static constexpr int kMostWithout = 512;
     void did_without() {
         if (++did_without_ == kMostWithout && warmed_) warmed_();
     }

@@ -63,10 +63,10 @@ class Examples(unittest.TestCase):
         self.assertEqual(sorted(record["rank"] for record in json.loads(done.stdout)), [0, 1])
         self.assertIn("rank 1 of 2", done.stderr)
 
-    def test_the_exchange_takes_the_direct_way_after_its_first_messages(self):
+    def test_the_exchange_takes_the_direct_way(self):
         rows = self.explain(self.compile_for_devices("exchange"))
         self.assertRegex(rows, r"0->1 +device -> device +8 MiB +\d{3} +ipc ")
-        self.assertRegex(rows, r"0->1 +device -> device +8 MiB +\d+ +pipeline ")
+        self.assertNotIn("pipeline ", rows.replace("beat          pipeline", ""))
         self.assertIn("one copy between the GPUs", rows)
 
     def test_a_column_is_packed_on_its_way(self):

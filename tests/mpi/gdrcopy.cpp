@@ -104,8 +104,12 @@ MPI_CASE(gdrcopy_opens_nothing_for_a_few_messages, 2) {
 // memory does not go there.
 MPI_CASE(gdrcopy_freed_and_allocated_again, 2) {
     const Library& library = gdr();
+    {  // slots are page-locked, which first messages are direct to spare
+        Memory staged(Kind::pool, 4096, rank() % gpu().count);
+        checked_messages(staged, 64, 3);
+    }
     const std::byte* first = nullptr;
-    for (int life = 0; life < 14; ++life) {  // the first are direct, which spares slots
+    for (int life = 0; life < 6; ++life) {
         Memory memory(Kind::device, 4096, rank() % gpu().count);
         if (first == nullptr) first = memory.data();
         CHECK(memory.data() == first);

@@ -90,8 +90,7 @@ TEST_P(BusyOpening, WaitsForAMomentWithoutWork) {
 
 TEST_P(BusyOpening, ComesAllTheSameWhereNobodyRests) {
     const Traffic never = after({.in_flight = 8}, GetParam());
-    EXPECT_EQ(never.opened_at, GetParam() ? 117 : 120)
-        << "twice as many, and those that were posted meanwhile";
+    EXPECT_EQ(never.opened_at, 114) << "twice as many";
     EXPECT_EQ(never.beside_work, 1u);
 }
 

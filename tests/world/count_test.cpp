@@ -160,11 +160,11 @@ TEST(MessageCost, LargeDeviceMessages) {
               "rts 1, cts 1, finish 1, put 16, data bytes 4194304, sender d2h 16");
     // The second message lies in a device's slots from the first byte on.
     EXPECT_EQ(cost(one_node(), {H, D, 4 * kMiB}),
-              "rts 1, cts 1, chunk 16, credit 16, receiver h2d 16, receiver pins 1");
+              "rts 1, cts 1, chunk 16, credit 16, receiver h2d 16, receiver pins 7");
     EXPECT_EQ(cost(one_node(), {D, H, 4 * kMiB}),
               "rts 1, cts 1, chunk 16, credit 16, sender d2h 16");
     EXPECT_EQ(cost(one_gpu(), {H, D, 4 * kMiB}),
-              "rts 1, cts 1, chunk 16, credit 16, receiver h2d 16, receiver pins 1");
+              "rts 1, cts 1, chunk 16, credit 16, receiver h2d 16, receiver pins 7");
     EXPECT_EQ(cost(one_gpu(), {D, H, 4 * kMiB}),
               "rts 1, cts 1, chunk 16, credit 16, sender d2h 16");
 }
