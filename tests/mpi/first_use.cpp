@@ -64,7 +64,12 @@ void open_first_pools() {
 
 MPI_CASE_OWN_INIT(kept_buffers_are_opened_in_the_first_steps_or_never, 2) {
     start();
-    std::uint64_t by_anchors = 2;  // one of each rank
+    {  // slots are page-locked: a process that is late may stage a message in any step
+        Memory out(Kind::pool, 1024, rank()), in(Kind::pool, 1024, rank());
+        for (unsigned i = 0; i < 3; ++i)
+            step(out, in, i);
+    }
+    std::uint64_t by_anchors = 2;  // one of each rank, unless those messages opened it
     for (const Kind kind : {Kind::device, Kind::vmm, Kind::shared_pool}) {
         if (kind == Kind::shared_pool) open_first_pools();
         for (const std::size_t bytes :
@@ -75,7 +80,7 @@ MPI_CASE_OWN_INIT(kept_buffers_are_opened_in_the_first_steps_or_never, 2) {
             for (unsigned i = 0; i < first_steps(kind); ++i)
                 step(out, in, i);
             CHECK(openings() <= 4 + by_anchors);
-            if (kind == Kind::device) CHECK(openings() >= 2 + by_anchors);
+            if (kind == Kind::device) CHECK(openings() >= 2);
             by_anchors = 0;
             reset_calls();
             for (unsigned i = first_steps(kind); i < kSteps; ++i)
