@@ -37,9 +37,7 @@ class Buffer {
     int messages() const { return messages_; }
     void* message(int index) const { return base_ + static_cast<Bytes>(index) * stride_; }
     // A program must copy this by the driver.
-    bool on_device() const {
-        return is_device(placement_) || placement_ == Placement::managed;
-    }
+    bool on_device() const { return is_device(placement_) || placement_ == Placement::managed; }
 
     // The whole buffer from and to host memory of total_bytes(), finished when they return.
     Bytes total_bytes() const { return stride_ * static_cast<Bytes>(messages_); }

@@ -13,13 +13,13 @@ enum { CELLS = 1000, STEPS = 200 };
 
 static double now[CELLS + 2], next[CELLS + 2];
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int rank, ranks;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const int below = rank > 0 ? rank - 1 : MPI_PROC_NULL, above = rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL;
+    const int below = rank > 0 ? rank - 1 : MPI_PROC_NULL,
+              above = rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL;
     if (rank == 0) now[1] = next[1] = 1000;
 
     double sum = 0, all = 0;
@@ -28,10 +28,10 @@ int main(int argc, char **argv)
 /* Inside, `now` is the address on the GPU. */
 #pragma acc host_data use_device(now)
         {
-            MPI_Sendrecv(now + 1, 1, MPI_DOUBLE, below, 0, now + CELLS + 1, 1, MPI_DOUBLE, above, 0, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
-            MPI_Sendrecv(now + CELLS, 1, MPI_DOUBLE, above, 1, now, 1, MPI_DOUBLE, below, 1, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
+            MPI_Sendrecv(now + 1, 1, MPI_DOUBLE, below, 0, now + CELLS + 1, 1, MPI_DOUBLE, above, 0,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Sendrecv(now + CELLS, 1, MPI_DOUBLE, above, 1, now, 1, MPI_DOUBLE, below, 1,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
 #pragma acc parallel loop present(now, next)
         for (int i = 1; i <= CELLS; ++i) {
