@@ -60,7 +60,8 @@ std::string card_of(Engine& engine) {
     card.shares_memory = engine.config().shm ? 1 : 0;
     card.known = static_cast<std::int32_t>(known.size());
     std::string text(reinterpret_cast<const char*>(&card), sizeof card);
-    text.append(reinterpret_cast<const char*>(known.data()), known.size() * sizeof(Identity));
+    if (!known.empty())
+        text.append(reinterpret_cast<const char*>(known.data()), known.size() * sizeof(Identity));
     return text;
 }
 
@@ -71,7 +72,9 @@ std::optional<Person> person_of(const std::string& text) {
     const auto known = static_cast<std::size_t>(person.card.known);
     if (text.size() != sizeof person.card + known * sizeof(Identity)) return std::nullopt;
     person.knows.resize(known);
-    std::memcpy(person.knows.data(), text.data() + sizeof person.card, known * sizeof(Identity));
+    if (known > 0)
+        std::memcpy(person.knows.data(), text.data() + sizeof person.card,
+                    known * sizeof(Identity));
     return person;
 }
 
