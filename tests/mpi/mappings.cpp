@@ -264,7 +264,7 @@ MPI_CASE(an_opening_comes_when_it_has_repaid_itself, 2) {
     // 1 MiB between two GPUs: staging it costs 30 us more than a copy, opening virtual memory 150
     // us, once there are anchors.
     if (!gpu().simulated || gpu().count < 2) skip("needs two simulated GPUs");
-    repeat(Kind::device, Kind::device, rank(), rank(), 5);
+    warm_up();
     Memory memory(Kind::vmm, 1 << 20, rank());
     reset_calls();
     int opened_at = -1;
@@ -293,6 +293,7 @@ MPI_CASE_OWN_INIT(buffers_are_not_named_before_a_peer_may_map_them, 2) {
     start_mpi();
     if (!gpu().simulated) skip("needs the simulator's counters");
     constexpr std::size_t kBytes = 64 << 10;
+    repeat(Kind::pool, Kind::pool, 0, 0, 3);  // slots are page-locked
     const auto named = [] { return sum_of_both(calls("cuIpcGetMemHandle")); };
     reset_calls();
     for (unsigned buffer = 0; buffer < 100; ++buffer) {
