@@ -243,7 +243,9 @@ MPI_CASE(fresh_buffers_are_never_opened, 2) {
 }
 
 // As many as cost what page-locking slots does, and an anchor of each rank.
-MPI_CASE(few_fresh_buffers_are_opened_before_slots_are_page_locked, 2) {
+MPI_CASE_OWN_INIT(few_fresh_buffers_are_opened_before_slots_are_page_locked, 2) {
+    setenv("GANTRY_MECHANISMS", "all", 1);
+    start_mpi();
     if (!gpu().simulated) skip("needs the simulator's counters");
     reset_calls();
     const auto some = [] {
@@ -258,6 +260,7 @@ MPI_CASE(few_fresh_buffers_are_opened_before_slots_are_page_locked, 2) {
     CHECK(opened <= 2 * 512 + 2);
     some();
     CHECK_EQ(openings(), opened);
+    MPI_Finalize();
 }
 
 MPI_CASE(an_opening_comes_when_it_has_repaid_itself, 2) {
