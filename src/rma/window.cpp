@@ -8,7 +8,7 @@
 #include "coll/barrier.hpp"
 #include "base/first_failure.hpp"
 #include "transfer/buffer.hpp"
-#include "coll/gather.hpp"
+#include "coll/gather_values.hpp"
 #include "rma/windows.hpp"
 
 #include <unistd.h>
@@ -42,19 +42,6 @@ struct Ready {
     std::uint64_t on_device = 0;
     transport::RemoteKey key;  // empty: puts of the network do not reach it
 };
-
-// Everybody's, by rank.
-template <class T>
-Task<Status> gather_all(Executor& executor, coll::Team team, T mine, std::vector<T>* all) {
-    all->resize(static_cast<std::size_t>(team.size()));
-    const p2p::Buffer send = transfer::bytes_buffer(&mine, sizeof mine);
-    coll::Blocks blocks;
-    blocks.address = all->data();
-    blocks.count = sizeof mine;
-    blocks.layout = send.layout;
-    Status gathered = co_await coll::allgather(executor, team, send, std::move(blocks), false);
-    co_return gathered;
-}
 
 template <class T>
 Status first_failure(const std::vector<T>& all, const Status& mine) {
@@ -120,7 +107,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     facts.pending_bytes = config.window_pending_bytes;
     std::vector<Facts> all;
     coll::Team everybody = team();
-    Status told = co_await gather_all(executor, everybody, facts, &all);
+    Status told = co_await coll::gather_values(executor, everybody, facts, &all);
     GANTRY_CO_TRY(told);
     usable = first_failure(all, usable);
     GANTRY_CO_TRY(usable);
@@ -162,7 +149,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     ready.on_device = transfer::in_host_memory(location) ? 0 : 1;
     std::vector<Ready> states;
     everybody = team();
-    told = co_await gather_all(executor, everybody, ready, &states);
+    told = co_await coll::gather_values(executor, everybody, ready, &states);
     GANTRY_CO_TRY(told);
     usable = first_failure(states, usable);
     GANTRY_CO_TRY(usable);
@@ -230,7 +217,7 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     name.error_class = usable.error_class();
     std::vector<Name> names;
     const coll::Team everybody = team();
-    Status told = co_await gather_all(executor, everybody, name, &names);
+    Status told = co_await coll::gather_values(executor, everybody, name, &names);
     GANTRY_CO_TRY(told);
     usable = first_failure(names, usable);
     GANTRY_CO_TRY(usable);

@@ -8,9 +8,11 @@
 #include "plan/looks.hpp"
 #include "transfer/rail_shares.hpp"
 #include "transfer/remote_memory.hpp"
+#include "transfer/slots.hpp"
 #include "transport/transport.hpp"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace gantry::transfer {
@@ -35,11 +37,8 @@ struct Endpoint {
     SharedMapping* recent_mapping = nullptr;  // while copies use it (transfer/shared_mapping.hpp)
     bool refuses_reads = false;  // the peer may not read this rank's memory: it said so
     plan::Looks looks;           // of messages to it: at what the slower of slots and reading takes
-    // Of its pools of slots: the regions that are page-locked here, a bit each, and slots used till then.
-    struct LockedSlots {
-        unsigned regions = 0;
-        int used = 0;
-    } locked_slots[2];
+    std::optional<LockedRegions>
+        locked_slots[2];  // of its pools, as mapped here; from the first slot on
 };
 
 class Endpoints {

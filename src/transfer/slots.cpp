@@ -34,7 +34,7 @@ SlotPool::SlotPool(std::span<std::byte> memory, Bytes unit_bytes, Lock lock)
     : memory_(memory),
       unit_bytes_(unit_bytes),
       lock_(std::move(lock)),
-      regions_(static_cast<std::uint32_t>(memory.size() / unit_bytes), lock_ != nullptr),
+      locked_(memory, unit_bytes, lock_ != nullptr),
       used_(memory.size() / unit_bytes, false),
       lent_(used_.size()),
       free_units_(static_cast<std::uint32_t>(used_.size())) {}
@@ -50,7 +50,7 @@ SlotPool::Part SlotPool::part(SlotUse use) const {
     }
     switch (use) {
         case SlotUse::sink: return {0, 2 * quarter};
-        case SlotUse::ahead: return {2 * quarter, 3 * quarter + regions_.head()};
+        case SlotUse::ahead: return {2 * quarter, 3 * quarter + locked_.regions().head()};
         case SlotUse::source: break;
     }
     return {quarter, total};
@@ -58,35 +58,25 @@ SlotPool::Part SlotPool::part(SlotUse use) const {
 
 // What a quarter holds behind its head: no more is sure to come free in one piece.
 Bytes SlotPool::largest() const {
-    return std::max(total_units() / 4 - regions_.head(), std::min(total_units(), 1u)) * unit_bytes_;
-}
-
-// For a slot in that region.
-void SlotPool::lock(int region) {
-    const unsigned all = (1u << regions_.count()) - 1;
-    if (lock_ == nullptr || locked_ == all) return;
-    const unsigned wanted = ++taken_ < PoolRegions::kTakenForAll ? 1u << region : all;
-    for (int each = 0; each < regions_.count(); ++each) {
-        const unsigned bit = 1u << each;
-        if ((wanted & ~locked_ & bit) != 0 && lock_(regions_.memory(memory_, unit_bytes_, each)))
-            locked_ |= bit;
-    }
+    return std::max(total_units() / 4 - locked_.regions().head(), std::min(total_units(), 1u)) *
+           unit_bytes_;
 }
 
 Slot SlotPool::take(std::uint32_t units, SlotUse use) {
     if (units == 0 || units > free_units_) return {};
     // First fit: the slots that were used last are still in the caches of both processes.
     const Part part_of_use = part(use);
-    int region = regions_.of(part_of_use.begin);
+    const PoolRegions& regions = locked_.regions();
+    int region = regions.of(part_of_use.begin);
     std::uint32_t run = 0;
     for (std::uint32_t at = part_of_use.begin; at < part_of_use.end; ++at) {
-        if (at == regions_.end(region)) {
+        if (at == regions.end(region)) {
             ++region;
             run = 0;
         }
         run = used_[at] ? 0 : run + 1;
         if (run < units) continue;
-        lock(region);
+        if (lock_ != nullptr) locked_.take(region, lock_);
         const std::uint32_t first = at + 1 - units;
         for (std::uint32_t unit = first; unit <= at; ++unit)
             used_[unit] = true;

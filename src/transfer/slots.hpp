@@ -51,9 +51,6 @@ class PoolRegions {
     // Units of the head of a part; 0: there is one region.
     std::uint32_t head() const { return head_; }
 
-    // With so many slots taken, all regions are wanted.
-    static constexpr int kTakenForAll = 3;
-
   private:
     static constexpr int kMost = 7;
     std::uint32_t head_ = 0;
@@ -68,6 +65,44 @@ struct Slot {
     SlotUse use = SlotUse::source;
 };
 
+// Which regions of a pool this process has page-locked: those of slots that it took.
+class LockedRegions {
+  public:
+    LockedRegions(std::span<std::byte> pool, Bytes unit_bytes, bool several)
+        : pool_(pool),
+          unit_bytes_(unit_bytes),
+          regions_(static_cast<std::uint32_t>(pool.size() / unit_bytes), several) {}
+    const PoolRegions& regions() const { return regions_; }
+    bool any() const { return locked_ != 0; }
+    // A slot in that region is taken. `lock`: locks memory; false, it is to be asked again.
+    template <class Lock>
+    void take(int region, Lock lock) {
+        const unsigned all = (1u << regions_.count()) - 1;
+        if (locked_ == all) return;
+        const unsigned wanted = ++taken_ < kTakenForAll ? 1u << region : all;
+        for (int each = 0; each < regions_.count(); ++each)
+            if ((wanted & ~locked_ & 1u << each) != 0 && lock(memory(each))) locked_ |= 1u << each;
+    }
+    // All that is locked, once.
+    template <class Unlock>
+    void drop(Unlock unlock) {
+        for (int each = 0; each < regions_.count(); ++each)
+            if ((locked_ & 1u << each) != 0) unlock(memory(each));
+        locked_ = 0;
+    }
+
+  private:
+    std::span<std::byte> memory(int region) const {
+        return regions_.memory(pool_, unit_bytes_, region);
+    }
+    static constexpr int kTakenForAll = 3;  // slots
+    std::span<std::byte> pool_;
+    Bytes unit_bytes_;
+    PoolRegions regions_;
+    unsigned locked_ = 0;  // a bit each
+    int taken_ = 0;        // slots, until all are locked
+};
+
 class SlotPool {
   public:
     // `lock`: page-locks memory before the first slot in it is given out; false: it is to be asked
@@ -78,6 +113,7 @@ class SlotPool {
     Bytes unit_bytes() const { return unit_bytes_; }
     std::span<std::byte> memory() const { return memory_; }
     Bytes offset_of(const Slot& slot) const { return slot.unit * unit_bytes_; }
+    LockedRegions& locked() { return locked_; }
     std::uint32_t free_units() const { return free_units_; }
     std::uint32_t total_units() const { return static_cast<std::uint32_t>(used_.size()); }
     // The first unit that slots for this use can have.
@@ -109,7 +145,6 @@ class SlotPool {
         Slot slot;
     };
     Slot take(std::uint32_t units, SlotUse use);
-    void lock(int region);
     bool source_waits();
     struct Part {
         std::uint32_t begin, end;
@@ -119,9 +154,7 @@ class SlotPool {
     std::span<std::byte> memory_;
     Bytes unit_bytes_;
     Lock lock_;
-    PoolRegions regions_;
-    unsigned locked_ = 0;  // regions, a bit each
-    int taken_ = 0;        // slots, until all regions are locked
+    LockedRegions locked_;
     std::vector<bool> used_;
     struct Lent {
         int rank = -1;

@@ -51,7 +51,7 @@ Result<std::span<std::byte>> StagingPools::memory_of(transport::Pool which) {
 
 bool StagingPools::page_lock(std::span<std::byte> slots) {
     if (!device_.active()) return false;
-    if (!std::exchange(locked_, true) && warmed_) warmed_();
+    if (!std::exchange(warm_, true) && warmed_) warmed_();
     Status pinned = device_.pin(slots.data(), slots.size());
     if (!pinned.ok())
         log::warn("staging slots stay pageable, copies are slower: {}", pinned.text());
@@ -89,24 +89,19 @@ Result<transport::Region> StagingPools::region(transport::Transport& transport) 
 // What the owner page-locks at a time is page-locked here at a time: no slot crosses its border.
 void StagingPools::page_lock(Endpoint& owner, transport::Pool which, std::span<std::byte> pool,
                              Bytes offset) {
-    const bool of_device = which == transport::Pool::device_slots;
-    const PoolRegions regions(static_cast<std::uint32_t>(pool.size() / kDeviceSlotUnit), of_device);
-    Endpoint::LockedSlots& locked = owner.locked_slots[index_of(which)];
-    const unsigned all = (1u << regions.count()) - 1;
-    if (locked.regions == all) return;
-    if (locked.regions == 0) owner.memory.prices_changed();
-    const int region = regions.of(static_cast<std::uint32_t>(offset / kDeviceSlotUnit));
-    const unsigned wanted = ++locked.used < PoolRegions::kTakenForAll ? 1u << region : all;
-    for (int each = 0; each < regions.count(); ++each) {
-        const unsigned bit = 1u << each;
-        if ((wanted & ~locked.regions & bit) == 0) continue;
-        locked.regions |= bit;
-        const std::span<std::byte> memory = regions.memory(pool, kDeviceSlotUnit, each);
-        Status pinned = device_.pin(memory.data(), memory.size());
-        if (!pinned.ok())
-            log::warn("slots of rank {} stay pageable here, copies are slower: {}", owner.rank,
-                      pinned.text());
+    std::optional<LockedRegions>& locked = owner.locked_slots[index_of(which)];
+    if (!locked) {
+        locked.emplace(pool, kDeviceSlotUnit, which == transport::Pool::device_slots);
+        owner.memory.prices_changed();
     }
+    locked->take(locked->regions().of(static_cast<std::uint32_t>(offset / kDeviceSlotUnit)),
+                 [&](std::span<std::byte> region) {
+                     Status pinned = device_.pin(region.data(), region.size());
+                     if (!pinned.ok())
+                         log::warn("slots of rank {} stay pageable here, copies are slower: {}",
+                                   owner.rank, pinned.text());
+                     return true;
+                 });
 }
 
 Result<std::byte*> StagingPools::slot_of(Endpoint& owner, transport::Pool which, Bytes offset,
@@ -125,22 +120,14 @@ void StagingPools::release(transport::Pool which, std::uint32_t unit, std::uint3
 }
 
 void StagingPools::unpin(Endpoint& owner) {
-    for (const transport::Pool which :
-         {transport::Pool::host_cells, transport::Pool::device_slots}) {
-        Endpoint::LockedSlots& locked = owner.locked_slots[index_of(which)];
-        if (locked.regions == 0) continue;
-        auto memory = owner.shared->pool(which);
-        if (memory.ok()) unpin(which, *memory, locked.regions);
-        locked.regions = 0;
+    for (std::optional<LockedRegions>& locked : owner.locked_slots) {
+        if (locked) unpin(*locked);
+        locked.reset();
     }
 }
 
-void StagingPools::unpin(transport::Pool which, std::span<std::byte> pool, unsigned locked) {
-    const PoolRegions regions(static_cast<std::uint32_t>(pool.size() / kDeviceSlotUnit),
-                              which == transport::Pool::device_slots);
-    for (int each = 0; each < regions.count(); ++each)
-        if ((locked >> each & 1) != 0)
-            device_.unpin(regions.memory(pool, kDeviceSlotUnit, each).data());
+void StagingPools::unpin(LockedRegions& locked) {
+    locked.drop([this](std::span<std::byte> region) { device_.unpin(region.data()); });
 }
 
 bool StagingPools::drop_private_slots() {
@@ -150,11 +137,10 @@ bool StagingPools::drop_private_slots() {
     for (auto& [transport, region] : regions_)
         transport->release_memory(region);
     regions_.clear();
-    // Regions that were not page-locked are nothing to the device.
-    if (const std::optional<SlotPool>& slots = pools_[index_of(transport::Pool::device_slots)])
-        if (locked_) unpin(transport::Pool::device_slots, slots->memory(), ~0u);
-    for (std::optional<SlotPool>& pool : pools_)
+    for (std::optional<SlotPool>& pool : pools_) {
+        if (pool) unpin(pool->locked());
         pool.reset();
+    }
     private_slots_.reset();
     return true;
 }

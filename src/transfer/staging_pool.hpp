@@ -35,18 +35,17 @@ class StagingPools {
     Result<std::byte*> slot_of(Endpoint& owner, transport::Pool which, Bytes offset,
                                bool for_device);
     // No slot for device messages was page-locked: of our own, which we send through, or of that
-    // peer's, out of which we receive.
+    // peer's, out of which we receive. They count as warm where messages did without them so often
+    // that slots would have been cheaper.
     bool are_cold(const Endpoint& peer, bool own) const {
-        if (did_without_ >= kMostWithout) return false;
-        return own ? !locked_
-                   : peer.locked_slots[static_cast<std::size_t>(transport::Pool::device_slots)]
-                             .regions == 0;
+        if (did_without_ >= plan::kMostWithoutSlots) return false;
+        return own ? !warm_
+                   : !peer.locked_slots[static_cast<std::size_t>(transport::Pool::device_slots)]
+                          .has_value();
     }
-    // A message took no slot because they are cold. So many openings cost what page-locking does: a
-    // program that goes on with fresh buffers is better off with slots.
-    static constexpr int kMostWithout = 512;
+    // A message took no slot because they are cold.
     void did_without() {
-        if (++did_without_ == kMostWithout && warmed_) warmed_();
+        if (++did_without_ == plan::kMostWithoutSlots && warmed_) warmed_();
     }
     // A slot of ours came back.
     void release(transport::Pool which, std::uint32_t unit, std::uint32_t units);
@@ -61,7 +60,7 @@ class StagingPools {
   private:
     Result<std::span<std::byte>> memory_of(transport::Pool which);
     bool page_lock(std::span<std::byte> slots);
-    void unpin(transport::Pool which, std::span<std::byte> pool, unsigned locked);
+    void unpin(LockedRegions& locked);
     void page_lock(Endpoint& owner, transport::Pool which, std::span<std::byte> pool, Bytes offset);
 
     device::Device& device_;
@@ -69,7 +68,7 @@ class StagingPools {
     const int world_rank_;
     const config::Config& config_;
     const std::function<void()> warmed_;
-    bool locked_ = false;
+    bool warm_ = false;
     int did_without_ = 0;
     std::optional<SlotPool> pools_[2];
     std::unique_ptr<std::byte[]> private_slots_;  // device slots when no transport shares memory

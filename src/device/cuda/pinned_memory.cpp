@@ -16,33 +16,16 @@ PinnedMemory::~PinnedMemory() {
     if (memory_ != nullptr) munmap(memory_, bytes_);
 }
 
-// Touching a huge page and page-locking it takes a tenth of what its small pages take.
-bool PinnedMemory::map(Bytes bytes) {
-    constexpr Bytes kHuge = 2 * kMiB, kWorthOne = kHuge / 2;
-    const bool huge = bytes >= kWorthOne;
-    if (huge) bytes = round_up(bytes, kHuge);
-    const Bytes more = huge ? kHuge : 0;
-    void* const memory =
-        mmap(nullptr, bytes + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return false;
-    auto* begin = static_cast<std::byte*>(memory);
-    if (huge) {
-        const auto address = reinterpret_cast<std::uintptr_t>(memory);
-        const Bytes before = round_up(address, kHuge) - address;
-        if (before > 0) munmap(begin, before);
-        if (more > before) munmap(begin + before + bytes, more - before);
-        begin += before;
-        madvise(begin, bytes, MADV_HUGEPAGE);  // refused: small pages do as well
-    }
-    madvise(begin, bytes, MADV_DONTFORK);
-    memory_ = begin;
-    bytes_ = bytes;
-    return true;
-}
-
 CUresult PinnedMemory::reserve(Driver& driver, Bytes bytes) {
     if (driver.cu.cuMemHostGetDevicePointer_v2.function == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-    if (memory_ == nullptr && !map(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (memory_ == nullptr) {
+        void* memory =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+        madvise(memory, bytes, MADV_DONTFORK);
+        memory_ = static_cast<std::byte*>(memory);
+        bytes_ = bytes;
+    }
     CUresult result = driver.call(
         driver.cu.cuMemHostRegister_v2, static_cast<void*>(memory_),
         static_cast<std::size_t>(bytes_),

@@ -30,8 +30,6 @@ class PinnedMemory {
     void abandon() { device_ = 0; }
 
   private:
-    bool map(Bytes bytes);
-
     std::byte* memory_ = nullptr;
     CUdeviceptr device_ = 0;
     Bytes bytes_ = 0;

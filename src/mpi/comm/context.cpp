@@ -6,7 +6,7 @@
 
 #include "coll/bcast.hpp"
 #include "coll/exchange.hpp"
-#include "coll/gather.hpp"
+#include "coll/gather_values.hpp"
 #include "mpi/comm/comm.hpp"
 #include "mpi/engine/engine.hpp"
 #include "transfer/buffer.hpp"
@@ -36,19 +36,6 @@ bool Engine::take_shared_context(std::uint32_t context) {
 
 namespace {
 
-// The same number of every rank.
-Task<Status> gather_numbers(Executor& executor, coll::Team team, std::uint32_t mine,
-                            std::vector<std::uint32_t>* all) {
-    all->resize(static_cast<std::size_t>(team.size()));
-    const p2p::Buffer said = transfer::bytes_buffer(&mine, sizeof mine);
-    coll::Blocks heard;
-    heard.address = all->data();
-    heard.count = sizeof mine;
-    heard.layout = said.layout;
-    Status gathered = co_await coll::allgather(executor, team, said, std::move(heard), false);
-    co_return gathered;
-}
-
 // Each job has ids of its own, so members of several jobs look for one that is free for all. Who is in
 // two such agreements at once may have given the id to the other: then they try again.
 Task<Status> agree_on_context(Executor& executor, Engine& engine, coll::Team team,
@@ -56,14 +43,14 @@ Task<Status> agree_on_context(Executor& executor, Engine& engine, coll::Team tea
     std::vector<std::uint32_t> all;
     while (true) {
         const std::uint32_t mine = engine.propose_shared_context();
-        Status gathered = co_await gather_numbers(executor, team, mine, &all);
+        Status gathered = co_await coll::gather_values(executor, team, mine, &all);
         GANTRY_CO_TRY(gathered);
         *context = *std::ranges::max_element(all);
         if (*context >= p2p::kNodesContext)
             co_return failure(MPI_ERR_OTHER,
                               "there are no context ids left for communicators of several jobs");
         const std::uint32_t free = engine.take_shared_context(*context) ? 1 : 0;
-        gathered = co_await gather_numbers(executor, team, free, &all);
+        gathered = co_await coll::gather_values(executor, team, free, &all);
         GANTRY_CO_TRY(gathered);
         if (std::ranges::find(all, 0u) == all.end()) co_return success();
     }

@@ -48,7 +48,7 @@ Nanoseconds patience_of(const Info* info, const Engine& engine) {
     const std::string* const said = info != nullptr ? value_of(info->pairs, "timeout") : nullptr;
     int seconds = 0;
     if (said != nullptr) std::from_chars(said->data(), said->data() + said->size(), seconds);
-    return seconds > 0 ? seconds * kSecond : engine.config().connect_timeout;
+    return seconds > 0 ? seconds * kSecond : engine.config().peer_timeout;
 }
 
 Task<Status> accept_at(Executor& executor, Introduction who, std::string port, MPI_Comm* newcomm) {
@@ -133,7 +133,7 @@ Task<Status> connect_to_parents(Executor& executor, Engine& engine) {
     const Introduction who{p.world, p.world->team(), 0};
     MPI_Comm handle = MPI_COMM_NULL;
     Status connected =
-        co_await connect_at(executor, who, *port, engine.config().connect_timeout, &handle);
+        co_await connect_at(executor, who, *port, engine.config().peer_timeout, &handle);
     GANTRY_CO_TRY(connected);
     p.parent = find(handle);
     p.parent->name = "MPI_COMM_PARENT";

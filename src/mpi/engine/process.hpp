@@ -66,7 +66,7 @@ struct Process {
     std::vector<config::Setting> settings;  // parameters written by MPI_T before there is an engine
     tool::Tool* tool = nullptr;             // what MPI_T handles; made at its first initialisation
     std::unique_ptr<Engine> engine;         // of MPI_Init and of all sessions
-    Comm* world = nullptr;                  // from MPI_Init or the first session to MPI_Finalize
+    Comm* world = nullptr;                  // null where MPI is not in use
     Comm* self = nullptr;
     Comm* parent = nullptr;  // of a job that was spawned, until it is freed
     // What the request worked on whose failure the running call is about to report (calls such as
