@@ -209,9 +209,40 @@ int MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int to, 
     return theirs(out, out_count, of(out_type), to, out_tag, in, in_count, of(in_type), from,
                   in_tag, of(comm), nullptr);
 }
+int MPI_Send_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                  MPI_Request* request) {
+    THEIRS("MPI_Send_init", const void*, int, void*, int, int, void*, MPI_Request*);
+    return theirs(buffer, count, of(type), to, tag, of(comm), request);
+}
+int MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                  MPI_Request* request) {
+    THEIRS("MPI_Recv_init", void*, int, void*, int, int, void*, MPI_Request*);
+    return theirs(buffer, count, of(type), from, tag, of(comm), request);
+}
+int MPI_Psend_init(const void* buffer, int partitions, int count, MPI_Datatype type, int to,
+                   int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+    THEIRS("MPI_Psend_init", const void*, int, MPI_Count, void*, int, int, void*, void*,
+           MPI_Request*);
+    return theirs(buffer, partitions, MPI_Count{count}, of(type), to, tag, of(comm), of(info),
+                  request);
+}
+int MPI_Precv_init(void* buffer, int partitions, int count, MPI_Datatype type, int from, int tag,
+                   MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+    THEIRS("MPI_Precv_init", void*, int, MPI_Count, void*, int, int, void*, void*, MPI_Request*);
+    return theirs(buffer, partitions, MPI_Count{count}, of(type), from, tag, of(comm), of(info),
+                  request);
+}
+int MPI_Pready_range(int first, int last, MPI_Request request) {
+    THEIRS("MPI_Pready_range", int, int, MPI_Request);
+    return theirs(first, last, request);
+}
 int MPI_Start(MPI_Request* request) {
     THEIRS("MPI_Start", MPI_Request*);
     return theirs(request);
+}
+int MPI_Startall(int count, MPI_Request* requests) {
+    THEIRS("MPI_Startall", int, MPI_Request*);
+    return theirs(count, requests);
 }
 int MPI_Request_free(MPI_Request* request) {
     THEIRS("MPI_Request_free", MPI_Request*);
