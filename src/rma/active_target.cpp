@@ -15,9 +15,9 @@
 
 namespace gantry::rma {
 
-Task<Status> Window::await_announced(Executor& executor) {
+Task<Status> Synchronisation::await_announced(Executor& executor) {
     std::vector<std::uint64_t> sent;
-    for (const auto& each : targets_)
+    for (const auto& each : window.targets)
         sent.push_back(each->sent);
     std::uint64_t expected = 0;
     const layout::Layout number = layout::contiguous_layout(sizeof(std::uint64_t));
@@ -31,83 +31,84 @@ Task<Status> Window::await_announced(Executor& executor) {
     sum.predefined = layout::reduction(layout::Operation::sum, layout::Element::uint64);
     sum.extent = sizeof(std::uint64_t);
     const p2p::Buffer source{sent.data(), sent.size(), &number}, sink{&expected, 1, &number};
-    const coll::Team everybody = team();
+    const coll::Team everybody = window.team();
     Status told =
         co_await coll::reduce_scatter(executor, everybody, source, std::move(shares), sink, sum);
     GANTRY_CO_TRY(told);
-    Status waited = co_await windows.until(
-        executor, [this, &expected] { return served_in_all_ >= expected || !lost_.ok(); });
+    Status waited = co_await windows.until(executor, [this, &expected] {
+        return window.inbound.served_in_all() >= expected || !window.lost.ok();
+    });
     GANTRY_CO_TRY(waited);
-    if (served_in_all_ < expected) co_return lost_;
+    if (window.inbound.served_in_all() < expected) co_return window.lost;
     co_return success();
 }
 
 // What is there in a moment needs no turn of progress. Others may need this rank meanwhile.
 template <class Condition>
-bool Window::look_a_while(const Condition& condition) {
+bool Synchronisation::look_a_while(const Condition& condition) {
     constexpr int kLooks = 64;
     for (int look = 0; look < kLooks; ++look) {
         if (condition()) return true;
-        if (!serve_errand()) relax();
+        if (!window.origin.serve_errand()) relax();
     }
     return false;
 }
 
-Task<Status> Window::meet(Executor& executor) {
-    if (local_ranks_.size() != targets_.size()) {
-        const coll::Team everybody = team();
+Task<Status> Synchronisation::meet(Executor& executor) {
+    if (window.local_ranks.size() != window.targets.size()) {
+        const coll::Team everybody = window.team();
         Status met = co_await coll::barrier(executor, everybody);
         co_return met;
     }
     // Pairs with the acquire below: what was stored before is seen behind the meeting.
-    std::atomic<std::uint64_t>& met = target(local_ranks_.front()).control->met;
+    std::atomic<std::uint64_t>& met = target(window.local_ranks.front()).control->met;
     const std::uint64_t all = ++meetings_ * static_cast<std::uint64_t>(size());
     met.fetch_add(1, std::memory_order_acq_rel);
     const auto all_came = [&met, all] { return met.load(std::memory_order_acquire) >= all; };
     if (look_a_while(all_came)) co_return success();
     Status waited = co_await windows.until(executor, [this, &met, all] {
-        return met.load(std::memory_order_acquire) >= all || !lost_.ok();
+        return met.load(std::memory_order_acquire) >= all || !window.lost.ok();
     });
     GANTRY_CO_TRY(waited);
-    co_return all_came() ? success() : lost_;
+    co_return all_came() ? success() : window.lost;
 }
 
 // Behind what goes there by message: by message. Else in memory of the node.
-Status Window::tell(int of_rank, wire::Kind kind) {
+Status Synchronisation::tell(int of_rank, wire::Kind kind) {
     Target& of = target(of_rank);
     if (of.control == nullptr || of.sent != of.executed || !of.batch.empty())
-        return signal(of_rank, kind);
+        return window.signal(of_rank, kind);
     GANTRY_TRY(windows.lost(of.peer));
-    std::uint32_t& told = kind == wire::kPost ? node_memory_.posts(of.local, self_)
-                                              : node_memory_.completes(of.local, self_);
+    std::uint32_t& told = kind == wire::kPost ? window.node_memory.posts(of.local, window.self)
+                                              : window.node_memory.completes(of.local, window.self);
     // Pairs with the acquire in posts_of() and completes_of().
     std::atomic_ref(told).fetch_add(1, std::memory_order_release);
     return success();
 }
 
-std::uint32_t Window::posts_of(const Target& of) const {
+std::uint32_t Synchronisation::posts_of(const Target& of) const {
     if (of.control == nullptr) return of.posts;
-    return of.posts +
-           std::atomic_ref(node_memory_.posts(self_, of.local)).load(std::memory_order_acquire);
+    return of.posts + std::atomic_ref(window.node_memory.posts(window.self, of.local))
+                          .load(std::memory_order_acquire);
 }
-std::uint32_t Window::completes_of(const Target& of) const {
+std::uint32_t Synchronisation::completes_of(const Target& of) const {
     if (of.control == nullptr) return of.completes;
-    return of.completes +
-           std::atomic_ref(node_memory_.completes(self_, of.local)).load(std::memory_order_acquire);
+    return of.completes + std::atomic_ref(window.node_memory.completes(window.self, of.local))
+                              .load(std::memory_order_acquire);
 }
 
-Task<Status> Window::fence(Executor& executor, int assertion) {
-    if (epochs.locks > 0 || epochs.lock_all)
+Task<Status> Synchronisation::fence(Executor& executor, int assertion) {
+    if (window.epochs.locks > 0 || window.epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_fence while a target is locked: unlock it first");
-    if (epochs.started || epochs.posted)
+    if (window.epochs.started || window.epochs.posted)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_fence inside an epoch of MPI_Win_start or MPI_Win_post");
     FirstFailure failed;
     if ((assertion & MPI_MODE_NOPRECEDE) == 0) {
         Status quiet = co_await quiet_everywhere(executor);
         failed.note(std::move(quiet));
-        if (!all_direct_) {
+        if (!window.all_direct()) {
             Status executed = co_await await_announced(executor);
             failed.note(std::move(executed));
         }
@@ -115,37 +116,37 @@ Task<Status> Window::fence(Executor& executor, int assertion) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     Status met = co_await meet(executor);
     failed.note(std::move(met));
-    epochs.fence =
+    window.epochs.fence =
         (assertion & MPI_MODE_NOSUCCEED) != 0 ? Epochs::Fence::none : Epochs::Fence::open;
     co_return failed.status();
 }
 
-Task<Status> Window::post(Executor&, std::vector<int> origins, int assertion) {
-    if (epochs.posted)
+Task<Status> Synchronisation::post(Executor&, std::vector<int> origins, int assertion) {
+    if (window.epochs.posted)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_post inside an exposure epoch: call MPI_Win_wait first");
-    if (epochs.fence == Epochs::Fence::used)
+    if (window.epochs.fence == Epochs::Fence::used)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_post inside an epoch of MPI_Win_fence");
-    epochs.fence = Epochs::Fence::none;
+    window.epochs.fence = Epochs::Fence::none;
     FirstFailure failed;
     if ((assertion & MPI_MODE_NOCHECK) == 0)
         for (int origin : origins)
             failed.note(tell(origin, wire::kPost));
-    epochs.posted = true;
-    epochs.exposure = std::move(origins);
+    window.epochs.posted = true;
+    window.epochs.exposure = std::move(origins);
     co_return failed.status();
 }
 
-Task<Status> Window::start(Executor& executor, std::vector<int> accessed, int assertion) {
-    if (epochs.started)
+Task<Status> Synchronisation::start(Executor& executor, std::vector<int> accessed, int assertion) {
+    if (window.epochs.started)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_start inside an access epoch: call MPI_Win_complete first");
-    if (epochs.locks > 0 || epochs.lock_all)
+    if (window.epochs.locks > 0 || window.epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_start while a target is locked: unlock it first");
-    if (epochs.fence == Epochs::Fence::used)
+    if (window.epochs.fence == Epochs::Fence::used)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_start inside an epoch of MPI_Win_fence");
-    epochs.fence = Epochs::Fence::none;
+    window.epochs.fence = Epochs::Fence::none;
     FirstFailure failed;
     for (int of_rank : accessed) {
         Target& of = target(of_rank);
@@ -163,16 +164,16 @@ Task<Status> Window::start(Executor& executor, std::vector<int> accessed, int as
         else
             failed.note(windows.lost(of.peer));
     }
-    epochs.started = true;
-    epochs.access = std::move(accessed);
+    window.epochs.started = true;
+    window.epochs.access = std::move(accessed);
     co_return failed.status();
 }
 
-Task<Status> Window::complete(Executor& executor) {
-    if (!epochs.started)
+Task<Status> Synchronisation::complete(Executor& executor) {
+    if (!window.epochs.started)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_complete without MPI_Win_start before it");
     FirstFailure failed;
-    for (int of_rank : epochs.access) {
+    for (int of_rank : window.epochs.access) {
         Status quiet = co_await until_quiet(executor, of_rank);
         failed.note(std::move(quiet));
         Target& of = target(of_rank);
@@ -186,34 +187,35 @@ Task<Status> Window::complete(Executor& executor) {
         failed.note(take_failure(target(of_rank)));
         target(of_rank).in_started = false;
     }
-    epochs.started = false;
-    epochs.access.clear();
+    window.epochs.started = false;
+    window.epochs.access.clear();
     co_return failed.status();
 }
 
-bool Window::all_completed() const {
-    return std::all_of(epochs.exposure.begin(), epochs.exposure.end(), [this](int origin) {
-        const Target& of = *targets_[static_cast<std::size_t>(origin)];
-        return completes_of(of) != of.awaited;
-    });
+bool Synchronisation::all_completed() const {
+    return std::all_of(window.epochs.exposure.begin(), window.epochs.exposure.end(),
+                       [this](int origin) {
+                           const Target& of = *window.targets[static_cast<std::size_t>(origin)];
+                           return completes_of(of) != of.awaited;
+                       });
 }
 
-Status Window::end_exposure() {
+Status Synchronisation::end_exposure() {
     Status status;
-    for (int origin : epochs.exposure) {
+    for (int origin : window.epochs.exposure) {
         Target& of = target(origin);
         if (completes_of(of) != of.awaited)
             ++of.awaited;
         else if (status.ok())
             status = windows.lost(of.peer);
     }
-    epochs.posted = false;
-    epochs.exposure.clear();
+    window.epochs.posted = false;
+    window.epochs.exposure.clear();
     return status;
 }
 
-Task<Status> Window::wait(Executor& executor) {
-    if (!epochs.posted)
+Task<Status> Synchronisation::wait(Executor& executor) {
+    if (!window.epochs.posted)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_wait without MPI_Win_post before it");
     if (!look_a_while([this] { return all_completed(); })) {
         Status waited = co_await windows.until(
@@ -223,16 +225,17 @@ Task<Status> Window::wait(Executor& executor) {
     co_return end_exposure();
 }
 
-bool Window::exposed_to_lost() {
-    if (lost_.ok()) return false;
-    return std::all_of(epochs.exposure.begin(), epochs.exposure.end(), [this](int origin) {
-        const Target& of = target(origin);
-        return completes_of(of) != of.awaited || !windows.lost(of.peer).ok();
-    });
+bool Synchronisation::exposed_to_lost() {
+    if (window.lost.ok()) return false;
+    return std::all_of(window.epochs.exposure.begin(), window.epochs.exposure.end(),
+                       [this](int origin) {
+                           const Target& of = target(origin);
+                           return completes_of(of) != of.awaited || !windows.lost(of.peer).ok();
+                       });
 }
 
-Result<bool> Window::test() {
-    if (!epochs.posted)
+Result<bool> Synchronisation::test() {
+    if (!window.epochs.posted)
         return failure(MPI_ERR_RMA_SYNC, "MPI_Win_test without MPI_Win_post before it");
     if (!all_completed() && !exposed_to_lost()) return false;
     GANTRY_TRY(end_exposure());

@@ -39,7 +39,7 @@ inline void copy_at_once(void* to, const void* from, Bytes bytes) {
     Target& of = target(of_rank);
     const Bytes bytes = change.bytes();
     // Those that wait for their turn come first.
-    if (of.carrying || bytes > kMostUnderLock) return false;
+    if (of.carrying || bytes > Origin::kMostUnderLock) return false;
     std::byte* const items = reached(of_rank, displacement, bytes);
     const auto low_bits = [](const void* address) {
         return reinterpret_cast<std::uintptr_t>(address) % alignof(std::max_align_t);
@@ -47,7 +47,7 @@ inline void copy_at_once(void* to, const void* from, Bytes bytes) {
     if (items == nullptr ||
         ((low_bits(items) | low_bits(change.operand)) & (change.item_bytes - 1)) != 0)
         return false;
-    if (!of.control->try_accumulate(rank()) && !try_accumulate(*of.control)) return false;
+    if (!of.control->try_accumulate(rank()) && !locks.try_accumulate(*of.control)) return false;
     const bool swaps = change.compare != nullptr && std::memcmp(items, change.compare, bytes) == 0;
     if (change.result != nullptr) copy_at_once(change.result, items, bytes);
     if (change.reduce != nullptr) change.reduce(change.operand, items, change.count);
@@ -57,7 +57,7 @@ inline void copy_at_once(void* to, const void* from, Bytes bytes) {
 }
 
 inline bool Window::is_quiet(int of_rank) const {
-    const Target& of = *targets_[static_cast<std::size_t>(of_rank)];
+    const Target& of = *targets[static_cast<std::size_t>(of_rank)];
     if (of.lock == Lock::none || of.busy != 0 || !of.failure.ok()) return false;
     // Nothing goes by message to where loads and stores reach.
     return of.loads_and_stores != nullptr ||

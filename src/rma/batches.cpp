@@ -10,14 +10,14 @@
 
 namespace gantry::rma {
 
-bool Window::joins_batch(const Access& access, const wire::Span& span) const {
+bool Outbound::joins_batch(const Access& access, const wire::Span& span) const {
     if (access.verb != Verb::put || span.layout != 0) return false;
     plan::WindowQuestion question;
     question.bytes = access.bytes;
-    return plan::window_way(question, ways_to(access.target)) == plan::WindowWay::batch;
+    return plan::window_way(question, window.ways.ways_to(access.target)) == plan::WindowWay::batch;
 }
 
-Status Window::add_to_batch(int of_rank, const wire::Span& span, const std::byte* bytes) {
+Status Outbound::add_to_batch(int of_rank, const wire::Span& span, const std::byte* bytes) {
     Target& of = target(of_rank);
     const Bytes room = std::min(windows.context.config.window_batch,
                                 windows.context.endpoints.to(of.peer).facts.eager_max);
@@ -30,12 +30,12 @@ Status Window::add_to_batch(int of_rank, const wire::Span& span, const std::byte
     return success();
 }
 
-Status Window::ship_batch(int of_rank) {
+Status Outbound::ship_batch(int of_rank) {
     Target& of = target(of_rank);
     if (of.batch.empty()) return success();
     const std::vector<std::byte> batch = std::exchange(of.batch, {});
     const Bytes bytes = std::exchange(of.batch_bytes, 0);
-    GANTRY_TRY(send(of_rank, wire::kPuts, wire::Puts{}, batch));
+    GANTRY_TRY(window.send(of_rank, wire::kPuts, wire::Puts{}, batch));
     ++of.sent;
     of.sent_bytes += bytes;
     return success();
@@ -65,7 +65,7 @@ struct Rows {
 }  // namespace
 
 // False: some of it goes to a device. What is written by then is written again.
-bool Window::serve_puts(int from, transport::ConstSpan payload) {
+bool Inbound::serve_puts(int from, transport::ConstSpan payload) {
     Status first;
     Bytes all = 0;
     for (Rows rows{payload}; rows.next(); all += rows.span.bytes) {
@@ -78,7 +78,8 @@ bool Window::serve_puts(int from, transport::ConstSpan payload) {
     return true;
 }
 
-Task<Status> Window::serve_puts_slowly(Executor& executor, int from, transport::ConstSpan payload) {
+Task<Status> Inbound::serve_puts_slowly(Executor& executor, int from,
+                                        transport::ConstSpan payload) {
     Status first;
     Bytes all = 0;
     for (Rows rows{payload}; rows.next(); all += rows.span.bytes) {

@@ -71,7 +71,7 @@ void Window::map_devices(const std::vector<DeviceName>& names) {
 }
 
 void Window::unmap_devices() {
-    for (const auto& each : targets_) {
+    for (const auto& each : targets) {
         each->mapped = {};
         each->mapped_regions.clear();
     }

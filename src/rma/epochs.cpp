@@ -6,10 +6,10 @@
 
 namespace gantry::rma {
 
-Status Window::check_access(Target& target) {
+Status Synchronisation::check_access(Target& target) {
     if (target.lock != Lock::none || target.in_started) return success();
-    if (epochs.fence != Epochs::Fence::none) {
-        epochs.fence = Epochs::Fence::used;
+    if (window.epochs.fence != Epochs::Fence::none) {
+        window.epochs.fence = Epochs::Fence::used;
         return success();
     }
     return failure(MPI_ERR_RMA_SYNC,
@@ -17,24 +17,25 @@ Status Window::check_access(Target& target) {
                    "MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all first");
 }
 
-Status Window::check_passive(int of_rank, const char* function) {
-    if (of_rank < 0 ? epochs.locks > 0 : target(of_rank).lock != Lock::none) return success();
+Status Synchronisation::check_passive(int of_rank, const char* function) {
+    if (of_rank < 0 ? window.epochs.locks > 0 : target(of_rank).lock != Lock::none)
+        return success();
     return failure(MPI_ERR_RMA_SYNC,
                    "{} needs a passive target epoch{}: call MPI_Win_lock or MPI_Win_lock_all first",
                    function, of_rank < 0 ? "" : " at that rank");
 }
 
-Status Window::check_may_lock(const char* function) {
-    if (epochs.fence == Epochs::Fence::used)
+Status Synchronisation::check_may_lock(const char* function) {
+    if (window.epochs.fence == Epochs::Fence::used)
         return failure(MPI_ERR_RMA_SYNC,
                        "{} inside an epoch of MPI_Win_fence that has operations: end it with "
                        "another MPI_Win_fence first",
                        function);
-    if (epochs.started)
+    if (window.epochs.started)
         return failure(MPI_ERR_RMA_SYNC,
                        "{} inside an epoch of MPI_Win_start: call MPI_Win_complete first",
                        function);
-    epochs.fence = Epochs::Fence::none;
+    window.epochs.fence = Epochs::Fence::none;
     return success();
 }
 

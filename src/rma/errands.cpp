@@ -29,7 +29,7 @@ bool lives(int process) {
 }  // namespace
 
 // True: it is carried out. False: nobody came for it.
-Result<bool> Window::await_errand(const Target& of, ErrandBox& box, Bytes blocks) {
+Result<bool> Origin::await_errand(const Target& of, ErrandBox& box, Bytes blocks) {
     const Executor& executor = windows.executor();
     const Nanoseconds begin = executor.now();
     const Nanoseconds patience =
@@ -53,7 +53,7 @@ Result<bool> Window::await_errand(const Target& of, ErrandBox& box, Bytes blocks
 
 // How many bytes of an operation at memory that the kernel would copy were moved; a change is made as a
 // whole or not at all.
-Result<Bytes> Window::run_errands(const Access& access, const Side& there) {
+Result<Bytes> Origin::run_errands(const Access& access, const Side& there) {
     Target& of = target(access.target);
     ErrandBox* const box = of.errands;
     if (box == nullptr) return 0;
@@ -100,7 +100,7 @@ Result<Bytes> Window::run_errands(const Access& access, const Side& there) {
     return access.bytes;
 }
 
-bool Window::serve_errand() {
+bool Origin::serve_errand() {
     ErrandBox* const box = mine().errands;
     if (box == nullptr || !box->take()) return false;
     const bool changes = changes_items(box->verb);

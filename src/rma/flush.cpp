@@ -8,13 +8,13 @@
 
 namespace gantry::rma {
 
-Status Window::take_failure(Target& target) {
+Status Synchronisation::take_failure(Target& target) {
     return std::exchange(target.failure, Status());
 }
 
-Task<Status> Window::until_quiet(Executor& executor, int of_rank) {
+Task<Status> Synchronisation::until_quiet(Executor& executor, int of_rank) {
     Target& of = target(of_rank);
-    Status shipped = ship_batch(of_rank);
+    Status shipped = window.outbound.ship_batch(of_rank);
     if (!shipped.ok() && of.failure.ok()) of.failure = std::move(shipped);
     if (of.busy == 0) co_return success();
     Status waited = co_await windows.until(executor, [&of] { return of.busy == 0; });
@@ -22,15 +22,15 @@ Task<Status> Window::until_quiet(Executor& executor, int of_rank) {
 }
 
 // Once for all that was sent so far.
-Status Window::ask_for_report(int of_rank) {
+Status Synchronisation::ask_for_report(int of_rank) {
     Target& of = target(of_rank);
     if (of.asked == of.sent) return success();
-    GANTRY_TRY(signal(of_rank, wire::kFlush));
+    GANTRY_TRY(window.signal(of_rank, wire::kFlush));
     of.asked = of.sent;
     return success();
 }
 
-Task<Status> Window::until_executed(Executor& executor, int of_rank) {
+Task<Status> Synchronisation::until_executed(Executor& executor, int of_rank) {
     Target& of = target(of_rank);
     if (of.announced > 0) {
         Status told = co_await windows.until(
@@ -48,7 +48,7 @@ Task<Status> Window::until_executed(Executor& executor, int of_rank) {
     co_return success();
 }
 
-Task<Status> Window::flush_local(Executor& executor, int of_rank) {
+Task<Status> Synchronisation::flush_local(Executor& executor, int of_rank) {
     Status legal = check_passive(of_rank, "MPI_Win_flush_local");
     GANTRY_CO_TRY(legal);
     Status quiet = co_await until_quiet(executor, of_rank);
@@ -56,26 +56,26 @@ Task<Status> Window::flush_local(Executor& executor, int of_rank) {
     co_return take_failure(target(of_rank));
 }
 
-Task<Status> Window::complete_at(Executor& executor, int of_rank) {
+Task<Status> Synchronisation::complete_at(Executor& executor, int of_rank) {
     Status ended = co_await until_quiet(executor, of_rank);
     if (ended.ok()) ended = co_await until_executed(executor, of_rank);
     Status failed = take_failure(target(of_rank));
     co_return failed.ok() ? ended : failed;
 }
 
-Task<Status> Window::flush(Executor& executor, int of_rank) {
+Task<Status> Synchronisation::flush(Executor& executor, int of_rank) {
     Status legal = check_passive(of_rank, "MPI_Win_flush");
     GANTRY_CO_TRY(legal);
     Status ended = co_await complete_at(executor, of_rank);
     co_return ended;
 }
 
-Task<Status> Window::complete_everywhere(Executor& executor) {
+Task<Status> Synchronisation::complete_everywhere(Executor& executor) {
     FirstFailure failed;
     // All are asked before any is waited for.
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         const Target& of = target(of_rank);
-        failed.note(ship_batch(of_rank));
+        failed.note(window.outbound.ship_batch(of_rank));
         // An announced put counts as executed when it has ended.
         if (of.busy == 0 && of.announced == 0 && of.sent > of.executed)
             failed.note(ask_for_report(of_rank));
@@ -90,21 +90,21 @@ Task<Status> Window::complete_everywhere(Executor& executor) {
     co_return failed.status();
 }
 
-Task<Status> Window::flush_all(Executor& executor) {
+Task<Status> Synchronisation::flush_all(Executor& executor) {
     Status legal = check_passive(-1, "MPI_Win_flush_all");
     GANTRY_CO_TRY(legal);
     Status ended = co_await complete_everywhere(executor);
     co_return ended;
 }
 
-Task<Status> Window::flush_local_all(Executor& executor) {
+Task<Status> Synchronisation::flush_local_all(Executor& executor) {
     Status legal = check_passive(-1, "MPI_Win_flush_local_all");
     GANTRY_CO_TRY(legal);
     Status ended = co_await quiet_everywhere(executor);
     co_return ended;
 }
 
-Task<Status> Window::quiet_everywhere(Executor& executor) {
+Task<Status> Synchronisation::quiet_everywhere(Executor& executor) {
     FirstFailure failed;
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         Status quiet = co_await until_quiet(executor, of_rank);

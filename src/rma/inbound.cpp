@@ -54,36 +54,40 @@ Request request_of(wire::Kind kind, transport::ConstSpan header, transport::Cons
 
 }  // namespace
 
-void Window::arrive(int from, wire::Kind kind, transport::ConstSpan header,
-                    transport::ConstSpan payload) {
+void Inbound::arrive(int from, wire::Kind kind, transport::ConstSpan header,
+                     transport::ConstSpan payload) {
     Target& of = target(from);
     switch (kind) {
         // To this rank as an origin.
-        case wire::kAnswer: return on_answer(wire::read<wire::Answer>(header), payload);
-        case wire::kExecuted: return on_executed(from, wire::read<wire::Executed>(header));
+        case wire::kAnswer:
+            return window.outbound.on_answer(wire::read<wire::Answer>(header), payload);
+        case wire::kExecuted:
+            return window.outbound.on_executed(from, wire::read<wire::Executed>(header));
         case wire::kGranted: of.granted = true; return;
         case wire::kPost: ++of.posts; return;
-        case wire::kPutEnded: return on_put_ended(from, wire::read<wire::PutEnded>(header));
-        case wire::kAnswerFollows: return take_answer(from, header, payload);
+        case wire::kPutEnded:
+            return window.rendezvous.on_put_ended(from, wire::read<wire::PutEnded>(header));
+        case wire::kAnswerFollows: return window.rendezvous.take_answer(from, header, payload);
         // To this rank as a target, before its turn.
         case wire::kLayout: {
             const Status heard = of.heard.hear(wire::read<wire::Layout>(header), payload);
             if (!heard.ok()) log::error("rma: from rank {}: {}", from, heard.text());
             return;
         }
-        case wire::kLock: return ask_for_lock(from, wire::read<wire::Lock>(header).kind);
+        case wire::kLock:
+            return window.locks.ask_for_lock(from, wire::read<wire::Lock>(header).kind);
         // Puts and gets have no order among the others.
-        case wire::kAnnouncedPut: return take_put(from, header, payload);
-        case wire::kAnnouncedGet: return serve_announced_get(from, header);
+        case wire::kAnnouncedPut: return window.rendezvous.take_put(from, header, payload);
+        case wire::kAnnouncedGet: return window.rendezvous.serve_announced_get(from, header);
         default: break;
     }
     if (!of.has_arrived() && serve_now(from, kind, header, payload)) return;
     if (of.arrived == nullptr) of.arrived = std::make_unique<std::deque<Target::Arrived>>();
     of.arrived->push_back({kind, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
-    if (of.arrived->size() == 1) operations_.spawn(serve_all(windows.executor(), from));
+    if (of.arrived->size() == 1) window.tasks.spawn(serve_all(windows.executor(), from));
 }
 
-Result<Region> Window::region_of(int from, const wire::Span& span) {
+Result<Region> Inbound::region_of(int from, const wire::Span& span) {
     Side side;
     side.buffer.address = reinterpret_cast<void*>(span.address);
     side.buffer.count = span.count;
@@ -94,11 +98,11 @@ Result<Region> Window::region_of(int from, const wire::Span& span) {
             return failure(MPI_ERR_INTERN, "rank {} never described its datatype {}", from,
                            span.layout);
     }
-    if (flavor == Flavor::dynamic) {
+    if (window.flavor == Flavor::dynamic) {
         layout::Span bytes{0, static_cast<std::ptrdiff_t>(span.first + span.bytes)};
         if (side.buffer.layout != nullptr) bytes = layout::span_of(*side.buffer.layout, span.count);
-        const Attached* around =
-            attached_around(span.address + static_cast<std::uint64_t>(bytes.low), bytes.bytes());
+        const DynamicMemory::Attached* around = window.dynamic.attached_around(
+            span.address + static_cast<std::uint64_t>(bytes.low), bytes.bytes());
         if (around == nullptr)
             return failure(MPI_ERR_RMA_RANGE,
                            "rank {} names {} bytes at {:#x}, which are not attached to the window",
@@ -109,13 +113,13 @@ Result<Region> Window::region_of(int from, const wire::Span& span) {
 }
 
 // False: it takes more than loads and stores, or has to wait for a lock.
-bool Window::serve_now(int from, wire::Kind kind, transport::ConstSpan header,
-                       transport::ConstSpan payload) {
+bool Inbound::serve_now(int from, wire::Kind kind, transport::ConstSpan header,
+                        transport::ConstSpan payload) {
     Target& of = target(from);
     if (kind == wire::kFlush) return report(from), true;
-    if (kind == wire::kUnlock) return take_lock_from(from), true;
+    if (kind == wire::kUnlock) return window.locks.take_lock_from(from), true;
     if (kind == wire::kComplete) return ++of.completes, true;
-    if (kind == wire::kGetInto) return serve_get_into(from, header, payload);
+    if (kind == wire::kGetInto) return window.rdma.serve_get_into(from, header, payload);
     if (kind == wire::kSettle) {
         const Status settled = windows.context.device.settle_network_writes(mine().location.gpu);
         served(from, settled, 0);
@@ -148,7 +152,7 @@ bool Window::serve_now(int from, wire::Kind kind, transport::ConstSpan header,
     const std::byte* read = result.get();
     if (changes(kind)) {
         if (request.id != 0) request.change.result = result.get();
-        if (!try_accumulate(*mine().control)) return false;
+        if (!window.locks.try_accumulate(*mine().control)) return false;
         status = change_host(*region, request.change);
         mine().control->end_accumulate();
     } else if (contiguous) {
@@ -161,7 +165,7 @@ bool Window::serve_now(int from, wire::Kind kind, transport::ConstSpan header,
     return true;
 }
 
-Task<Status> Window::serve_all(Executor& executor, int from) {
+Task<Status> Inbound::serve_all(Executor& executor, int from) {
     std::deque<Target::Arrived>& arrived = *target(from).arrived;
     while (!arrived.empty()) {
         const Target::Arrived& next = arrived.front();
@@ -174,7 +178,7 @@ Task<Status> Window::serve_all(Executor& executor, int from) {
     co_return success();
 }
 
-Task<Status> Window::serve(Executor& executor, int from, const Target::Arrived& message) {
+Task<Status> Inbound::serve(Executor& executor, int from, const Target::Arrived& message) {
     if (message.kind == wire::kPuts) {
         Status put = co_await serve_puts_slowly(executor, from, message.payload);
         co_return put;
@@ -202,33 +206,33 @@ Task<Status> Window::serve(Executor& executor, int from, const Target::Arrived& 
 }
 
 // A piece (outbound.cpp): all of it, or nothing, is made by the GPU.
-Task<Status> Window::change_here(Executor& executor, Region region, Change change) {
+Task<Status> Inbound::change_here(Executor& executor, Region region, Change change) {
     ControlBlock& control = *mine().control;
     const device::Location on_host;
     const Side operand{Buffer{.address = const_cast<std::byte*>(change.operand)}, on_host};
     const Side result{Buffer{.address = change.result}, on_host};
     GpuChange on_gpu(windows.context, change, region, operand, result);
     if (on_gpu.possible()) {
-        Status changed = co_await change_by_gpu(executor, control, &on_gpu);
+        Status changed = co_await window.origin.change_by_gpu(executor, control, &on_gpu);
         if (changed.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return changed;
     }
-    Status status = co_await lock_accumulates(executor, control);
+    Status status = co_await window.locks.lock_accumulates(executor, control);
     GANTRY_CO_TRY(status);
     status = co_await rma::change(executor, windows.context, region, change);
     control.end_accumulate();
     co_return status;
 }
 
-void Window::answer(int from, std::uint64_t operation, const wire::Span& span, const Status& status,
-                    transport::ConstSpan bytes, Bytes in_place) {
+void Inbound::answer(int from, std::uint64_t operation, const wire::Span& span,
+                     const Status& status, transport::ConstSpan bytes, Bytes in_place) {
     if (!status.ok()) bytes = {};
-    Status sent = send_behind_batch(
+    Status sent = window.send_behind_batch(
         from, wire::kAnswer,
         wire::Answer{{}, operation, span.first, status.error_class(), in_place}, bytes);
     if (!sent.ok()) log::info("rma: rank {} gets no answer: {}", from, sent.text());
 }
 
-void Window::served(int from, const Status& status, Bytes bytes) {
+void Inbound::served(int from, const Status& status, Bytes bytes) {
     Target& of = target(from);
     ++of.served;
     ++served_in_all_;
@@ -240,11 +244,11 @@ void Window::served(int from, const Status& status, Bytes bytes) {
         report(from);
 }
 
-void Window::report(int from) {
+void Inbound::report(int from) {
     Target& of = target(from);
     of.reported = of.served;
     of.reported_bytes = of.served_bytes;
-    Status sent = send_behind_batch(
+    Status sent = window.send_behind_batch(
         from, wire::kExecuted,
         wire::Executed{{},
                        of.served,

@@ -24,23 +24,28 @@ void unlock_word(ControlBlock& control, Lock kind) {
 
 }  // namespace
 
-bool Window::try_lock_word(Target& of, Lock kind) {
+LockQueue Locks::lock_queue(const Target& of) const {
+    return {*of.control, window.node_memory.waiting_places(of.local)};
+}
+
+bool Locks::try_lock_word(Target& of, Lock kind) {
     if (!try_lock(*of.control, kind, rank())) return false;
-    if (kind == Lock::shared) std::atomic_ref(node_memory_.shares(of.local, self_)).store(1);
+    if (kind == Lock::shared)
+        std::atomic_ref(window.node_memory.shares(of.local, window.self)).store(1);
     return true;
 }
 
 // A rank that holds the lock and is lost, by world rank; -1: none.
-int Window::lost_holder(const Target& of) {
-    if (lost_.ok()) return -1;
+int Locks::lost_holder(const Target& of) {
+    if (window.lost.ok()) return -1;
     const int holder = of.control->exclusive_holder();
     if (holder >= 0) {
         const int its_peer = target(holder).peer;
         return windows.lost(its_peer).ok() ? -1 : its_peer;
     }
-    for (std::size_t i = 0; i < local_ranks_.size(); ++i) {
-        const int peer = target(local_ranks_[i]).peer;
-        if (std::atomic_ref(node_memory_.shares(of.local, i)).load() != 0 &&
+    for (std::size_t i = 0; i < window.local_ranks.size(); ++i) {
+        const int peer = target(window.local_ranks[i]).peer;
+        if (std::atomic_ref(window.node_memory.shares(of.local, i)).load() != 0 &&
             !windows.lost(peer).ok())
             return peer;
     }
@@ -48,36 +53,37 @@ int Window::lost_holder(const Target& of) {
 }
 
 // `place`: where that one stands itself. Who was lost stands in nobody's way.
-bool Window::is_my_turn(const Target& of, LockWait& wait, std::size_t place) {
+bool Locks::is_my_turn(const Target& of, LockWait& wait, std::size_t place) {
     const LockQueue queue = lock_queue(of);
     const bool behind = queue.somebody_in_front(wait, [this, place](std::size_t other) {
         if (other == place) return true;
-        const bool is_rank = other < local_ranks_.size();
-        return !lost_.ok() && is_rank && !windows.lost(target(local_ranks_[other]).peer).ok();
+        const bool is_rank = other < window.local_ranks.size();
+        return !window.lost.ok() && is_rank &&
+               !windows.lost(target(window.local_ranks[other]).peer).ok();
     });
     return !behind || (wait.number != 0 && queue.has_waited_enough(wait, windows.executor().now()));
 }
 
-Task<Status> Window::wait_for_word(Executor& executor, Target& of, Lock kind) {
+Task<Status> Locks::wait_for_word(Executor& executor, Target& of, Lock kind) {
     LockQueue queue = lock_queue(of);
     LockWait wait{.exclusive = kind == Lock::exclusive};
-    if (is_my_turn(of, wait, self_) && try_lock_word(of, kind)) co_return success();
+    if (is_my_turn(of, wait, window.self) && try_lock_word(of, kind)) co_return success();
     wait = queue.take_number(wait.exclusive);
-    queue.show(self_, wait.number);
+    queue.show(window.self, wait.number);
     bool locked = false;
     int gone = -1;
     Status waited = co_await windows.until(executor, [this, &of, &wait, kind, &locked, &gone] {
-        locked = is_my_turn(of, wait, self_) && try_lock_word(of, kind);
+        locked = is_my_turn(of, wait, window.self) && try_lock_word(of, kind);
         if (!locked) gone = lost_holder(of);
         return locked || gone >= 0 || !windows.lost(of.peer).ok();
     });
-    queue.show(self_, 0);
+    queue.show(window.self, 0);
     GANTRY_CO_TRY(waited);
     if (locked) co_return success();
     co_return gone >= 0 ? windows.lost(gone) : windows.lost(of.peer);
 }
 
-Task<Status> Window::acquire(Executor& executor, int of_rank, Lock kind) {
+Task<Status> Locks::acquire(Executor& executor, int of_rank, Lock kind) {
     Target& of = target(of_rank);
     if (!windows.lost(of.peer).ok()) co_return windows.lost(of.peer);
     if (kind == Lock::unchecked) co_return success();
@@ -86,7 +92,7 @@ Task<Status> Window::acquire(Executor& executor, int of_rank, Lock kind) {
         co_return locked;
     }
     of.granted = false;
-    Status asked = send_behind_batch(
+    Status asked = window.send_behind_batch(
         of_rank, wire::kLock,
         wire::Lock{{},
                    kind == Lock::exclusive ? wire::LockKind::exclusive : wire::LockKind::shared});
@@ -98,28 +104,29 @@ Task<Status> Window::acquire(Executor& executor, int of_rank, Lock kind) {
     co_return success();
 }
 
-Status Window::give_back(int of_rank) {
+Status Locks::give_back(int of_rank) {
     Target& of = target(of_rank);
     const Lock kind = std::exchange(of.lock, Lock::none);
     if (kind == Lock::unchecked) return success();
-    if (of.control == nullptr) return signal(of_rank, wire::kUnlock);
-    if (kind == Lock::shared) std::atomic_ref(node_memory_.shares(of.local, self_)).store(0);
+    if (of.control == nullptr) return window.signal(of_rank, wire::kUnlock);
+    if (kind == Lock::shared)
+        std::atomic_ref(window.node_memory.shares(of.local, window.self)).store(0);
     unlock_word(*of.control, kind);
     if (of_rank == rank()) grant_locks();
     return success();
 }
 
-void Window::ask_for_lock(int from, wire::LockKind kind) {
+void Locks::ask_for_lock(int from, wire::LockKind kind) {
     const bool exclusive = kind == wire::LockKind::exclusive;
     lock_requests_.push_back({from, lock_queue(mine()).take_number(exclusive)});
     if (grant_locks() == 0) show_lock_requests();
 }
 
 // Whether that request is granted: none before it may be in its way either.
-bool Window::try_grant(std::size_t request) {
+bool Locks::try_grant(std::size_t request) {
     LockRequest& asks = lock_requests_[request];
     LockQueue queue = lock_queue(mine());
-    bool turn = is_my_turn(mine(), asks.wait, local_ranks_.size());
+    bool turn = is_my_turn(mine(), asks.wait, window.local_ranks.size());
     for (std::size_t before = 0; turn && before < request; ++before)
         turn = !LockQueue::goes_first(lock_requests_[before].wait.number, asks.wait) ||
                queue.has_waited_enough(asks.wait, windows.executor().now());
@@ -130,7 +137,7 @@ bool Window::try_grant(std::size_t request) {
     return true;
 }
 
-int Window::grant_locks() {
+int Locks::grant_locks() {
     int granted = 0;
     for (std::size_t request = 0; request < lock_requests_.size();) {
         if (!try_grant(request)) {
@@ -139,7 +146,7 @@ int Window::grant_locks() {
         }
         const int from = lock_requests_[request].from;
         lock_requests_.erase(lock_requests_.begin() + static_cast<std::ptrdiff_t>(request));
-        Status told = signal(from, wire::kGranted);
+        Status told = window.signal(from, wire::kGranted);
         if (!told.ok()) take_lock_from(from);
         ++granted;
     }
@@ -147,23 +154,29 @@ int Window::grant_locks() {
     return granted;
 }
 
-void Window::show_lock_requests() {
+void Locks::show_lock_requests() {
     std::uint32_t together = 0;
     for (const LockRequest& each : lock_requests_)
         together = LockQueue::together(together, each.wait.number);
-    lock_queue(mine()).show(local_ranks_.size(), together);
+    lock_queue(mine()).show(window.local_ranks.size(), together);
 }
 
-void Window::take_lock_from(int from) {
+void Locks::forget(int peer) {
+    std::erase_if(lock_requests_,
+                  [this, peer](const LockRequest& each) { return target(each.from).peer == peer; });
+    if (mine().control != nullptr) show_lock_requests();
+}
+
+void Locks::take_lock_from(int from) {
     const Lock kind = std::exchange(target(from).holds, Lock::none);
     if (kind != Lock::none) unlock_word(*mine().control, kind);
 }
 
-Task<Status> Window::lock(Executor& executor, int of_rank, Lock kind) {
-    Status legal = check_may_lock("MPI_Win_lock");
+Task<Status> Locks::lock(Executor& executor, int of_rank, Lock kind) {
+    Status legal = window.synchronisation.check_may_lock("MPI_Win_lock");
     GANTRY_CO_TRY(legal);
     Target& of = target(of_rank);
-    if (of.lock != Lock::none || of.asks || epochs.lock_all)
+    if (of.lock != Lock::none || of.asks || window.epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_lock: rank {} is locked by this process already", of_rank);
     of.asks = true;
@@ -171,25 +184,25 @@ Task<Status> Window::lock(Executor& executor, int of_rank, Lock kind) {
     of.asks = false;
     GANTRY_CO_TRY(locked);
     of.lock = kind;
-    ++epochs.locks;
+    ++window.epochs.locks;
     co_return success();
 }
 
-Task<Status> Window::unlock(Executor& executor, int of_rank) {
+Task<Status> Locks::unlock(Executor& executor, int of_rank) {
     Target& of = target(of_rank);
-    if (of.lock == Lock::none || epochs.lock_all)
+    if (of.lock == Lock::none || window.epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_unlock: rank {} is not locked by MPI_Win_lock",
                           of_rank);
-    Status ended = co_await complete_at(executor, of_rank);
+    Status ended = co_await window.synchronisation.complete_at(executor, of_rank);
     Status given = give_back(of_rank);
-    --epochs.locks;
+    --window.epochs.locks;
     co_return ended.ok() ? given : ended;
 }
 
-Task<Status> Window::lock_all(Executor& executor, Lock kind) {
-    Status legal = check_may_lock("MPI_Win_lock_all");
+Task<Status> Locks::lock_all(Executor& executor, Lock kind) {
+    Status legal = window.synchronisation.check_may_lock("MPI_Win_lock_all");
     GANTRY_CO_TRY(legal);
-    if (epochs.locks > 0 || epochs.lock_all)
+    if (window.epochs.locks > 0 || window.epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_lock_all: this process holds a lock of this window already");
     FirstFailure failed;
@@ -198,29 +211,29 @@ Task<Status> Window::lock_all(Executor& executor, Lock kind) {
         locks.spawn(acquire(executor, of_rank, kind));
     Status all = co_await locks.join(executor);
     failed.note(std::move(all));
-    for (const auto& each : targets_)
+    for (const auto& each : window.targets)
         each->lock = kind;
-    epochs.lock_all = true;
-    epochs.locks = size();
+    window.epochs.lock_all = true;
+    window.epochs.locks = size();
     co_return failed.status();
 }
 
-Task<Status> Window::unlock_all(Executor& executor) {
-    if (!epochs.lock_all)
+Task<Status> Locks::unlock_all(Executor& executor) {
+    if (!window.epochs.lock_all)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_unlock_all without MPI_Win_lock_all before it");
     FirstFailure failed;
-    Status ended = co_await complete_everywhere(executor);
+    Status ended = co_await window.synchronisation.complete_everywhere(executor);
     failed.note(std::move(ended));
     for (int of_rank = 0; of_rank < size(); ++of_rank)
         failed.note(give_back(of_rank));
-    epochs.lock_all = false;
-    epochs.locks = 0;
+    window.epochs.lock_all = false;
+    window.epochs.locks = 0;
     co_return failed.status();
 }
 
 // Held for one piece of an operation, so most find it free or wait for a moment.
-bool Window::try_accumulate(ControlBlock& control) const {
+bool Locks::try_accumulate(ControlBlock& control) const {
     constexpr int kLooks = 64, kYields = 4;
     for (int look = 0; look < kLooks + kYields; ++look) {
         if (control.try_accumulate(rank())) return true;
@@ -229,7 +242,7 @@ bool Window::try_accumulate(ControlBlock& control) const {
     return false;
 }
 
-Task<Status> Window::lock_accumulates(Executor& executor, ControlBlock& control) {
+Task<Status> Locks::lock_accumulates(Executor& executor, ControlBlock& control) {
     if (try_accumulate(control)) co_return success();
     bool locked = false;
     int gone = -1;

@@ -59,10 +59,10 @@ bool is_constant(layout::Operation operation) {
 
 }  // namespace
 
-Result<std::uint64_t> Window::address_of(const Access& access) const {
-    const Target& of = *targets_[static_cast<std::size_t>(access.target)];
+Result<std::uint64_t> Origin::address_of(const Access& access) const {
+    const Target& of = *window.targets[static_cast<std::size_t>(access.target)];
     const layout::Span span = layout::span_of(*access.layout, access.count);
-    if (flavor == Flavor::dynamic) return static_cast<std::uint64_t>(access.displacement);
+    if (window.flavor == Flavor::dynamic) return static_cast<std::uint64_t>(access.displacement);
     std::int64_t first = 0, low = 0, high = 0;
     const bool reaches_far = __builtin_mul_overflow(access.displacement, of.unit, &first) ||
                              __builtin_add_overflow(first, span.low, &low) ||
@@ -76,36 +76,38 @@ Result<std::uint64_t> Window::address_of(const Access& access) const {
     return of.base + static_cast<std::uint64_t>(first);
 }
 
-Side Window::there(const Access& access, std::uint64_t address) {
+Side Origin::there(const Access& access, std::uint64_t address) {
     Target& of = target(access.target);
     Side side;
-    const bool by_address = flavor == Flavor::dynamic || of.process != 0;
+    const bool by_address = window.flavor == Flavor::dynamic || of.process != 0;
     side.buffer.address =
         by_address ? reinterpret_cast<void*>(address) : of.memory + (address - of.base);
     side.buffer.count = access.count;
     side.buffer.layout = access.layout;
     side.location = of.location;
-    if (flavor == Flavor::dynamic && !of.direct)
-        locate_attached(of, address + static_cast<std::uint64_t>(access.layout->first), side);
-    else if (flavor == Flavor::dynamic)
-        for (const Attached& each : attached_)
-            if (address - each.base < each.bytes) side.location = each.location;
+    if (window.flavor == Flavor::dynamic && !of.direct)
+        window.dynamic.locate_attached(
+            of, address + static_cast<std::uint64_t>(access.layout->first), side);
+    else if (window.flavor == Flavor::dynamic)
+        if (const auto* attached = window.dynamic.attached_at(address, 1))
+            side.location = attached->location;
     return side;
 }
 
-int Window::process_of(const Access& access, const Side& there) {
+int Origin::process_of(const Access& access, const Side& there) {
     return there.on_device() ? 0 : target(access.target).process;
 }
 
-Result<bool> Window::begin(const Access& access, Completion* done) {
+Result<bool> Origin::begin(const Access& access, Completion* done) {
     Target& of = target(access.target);
-    GANTRY_TRY(check_access(of));
-    if (!lost_.ok()) GANTRY_TRY(windows.lost(of.peer));
+    GANTRY_TRY(window.synchronisation.check_access(of));
+    if (!window.lost.ok()) GANTRY_TRY(windows.lost(of.peer));
     Result<std::uint64_t> address = address_of(access);
     GANTRY_TRY(address.status());
     if (access.bytes == 0) return true;
-    if (flavor == Flavor::dynamic && of.direct) GANTRY_TRY(check_attached(access, *address));
-    const plan::WindowWay way = way_of(access, *address);
+    if (window.flavor == Flavor::dynamic && of.direct)
+        GANTRY_TRY(window.dynamic.check_attached(access, *address));
+    const plan::WindowWay way = window.ways.way_of(access, *address);
     const bool direct = way == plan::WindowWay::direct;
     if (is_large(way)) {
         GANTRY_TRY(queue(access, *address, way, done));
@@ -113,14 +115,15 @@ Result<bool> Window::begin(const Access& access, Completion* done) {
     }
     const bool waits_behind = of.carrying && (changes_items(access.verb) || !direct);
     if (!waits_behind) {
-        Result<bool> ended = direct ? try_direct(access, *address) : try_message(access, *address);
+        Result<bool> ended =
+            direct ? try_direct(access, *address) : window.outbound.try_message(access, *address);
         if (!ended.ok() || *ended) return ended;
     }
     GANTRY_TRY(queue(access, *address, way, done));
     return false;
 }
 
-Task<Status> Window::begin_and_wait(Executor& executor, Access access) {
+Task<Status> Origin::begin_and_wait(Executor& executor, Access access) {
     Completion done(executor);
     Result<bool> ended = begin(access, &done);
     if (!ended.ok()) co_return std::move(ended).status();
@@ -131,7 +134,7 @@ Task<Status> Window::begin_and_wait(Executor& executor, Access access) {
 
 // A put or get between host memory here and memory that the kernel copies.
 // From byte `first` on.
-Result<bool> Window::copy_by_kernel(const Access& access, const Side& target_side, Bytes first) {
+Result<bool> Origin::copy_by_kernel(const Access& access, const Side& target_side, Bytes first) {
     const int process = target(access.target).process;
     const Side& here = access.origin;
     const Bytes most = here.contiguous() ? access.bytes : kStridedPiece;
@@ -151,7 +154,7 @@ Result<bool> Window::copy_by_kernel(const Access& access, const Side& target_sid
 }
 
 // True: it is done. False: it takes more than the processor's loads and stores.
-Result<bool> Window::try_direct(const Access& access, std::uint64_t address) {
+Result<bool> Origin::try_direct(const Access& access, std::uint64_t address) {
     const Side target_side = there(access, address);
     if (!on_host(target_side) || !on_host(access.origin) || !on_host(access.result)) return false;
     const int process = process_of(access, target_side);
@@ -180,16 +183,16 @@ Result<bool> Window::try_direct(const Access& access, std::uint64_t address) {
     if (access.verb == Verb::compare_and_swap) change.compare = access.compare.at(0);
     if (access.verb != Verb::accumulate) change.result = access.result.at(0);
     ControlBlock& control = *target(access.target).control;
-    if (!try_accumulate(control)) return false;
+    if (!window.locks.try_accumulate(control)) return false;
     Status changed = change_host({target_side, 0, access.bytes, process}, change);
     control.end_accumulate();
     GANTRY_TRY(changed);
     return true;
 }
 
-Status Window::queue(const Access& access, std::uint64_t address, plan::WindowWay way,
+Status Origin::queue(const Access& access, std::uint64_t address, plan::WindowWay way,
                      Completion* done) {
-    auto* operation = new (std::nothrow) Operation(*this, access);
+    auto* operation = new (std::nothrow) Operation(window, access);
     if (operation == nullptr)
         return failure(MPI_ERR_NO_MEM, "out of memory for a one-sided operation");
     operation->address = address;
@@ -199,31 +202,32 @@ Status Window::queue(const Access& access, std::uint64_t address, plan::WindowWa
     ++of.busy;
     Executor& executor = windows.executor();
     if (operation->direct && !changes_items(access.verb)) {
-        operations_.spawn(copy_directly(executor, operation));
+        window.tasks.spawn(copy_directly(executor, operation));
         return success();
     }
     if (is_large(way)) {
-        operations_.spawn(way == plan::WindowWay::straight ? carry_straight(executor, operation)
-                                                           : carry_announced(executor, operation));
+        window.tasks.spawn(way == plan::WindowWay::straight
+                               ? window.rdma.carry(executor, operation)
+                               : window.rendezvous.carry(executor, operation));
         return success();
     }
     of.queue.push_back(*operation);
     if (std::exchange(of.carrying, true)) return success();
-    operations_.spawn(carry_out_all(executor, access.target));
+    window.tasks.spawn(carry_out_all(executor, access.target));
     return success();
 }
 
-Task<Status> Window::carry_out_all(Executor& executor, int of_rank) {
+Task<Status> Origin::carry_out_all(Executor& executor, int of_rank) {
     Target& of = target(of_rank);
     while (Operation* operation = of.queue.pop_front()) {
         if (operation->direct) {
             Status status = co_await change_directly(executor, *operation);
             ended(*operation, std::move(status));
         } else {
-            Status status = co_await carry_out_by_message(executor, *operation);
+            Status status = co_await window.outbound.carry_out_by_message(executor, *operation);
             operation->being_sent = false;
             if (!status.ok()) operation->status = std::move(status);
-            end_if_over(*operation);
+            window.outbound.end_if_over(*operation);
         }
     }
     of.carrying = false;
@@ -252,7 +256,7 @@ Task<Status> copy_staged(Executor& executor, transfer::Context& context, Region 
 
 }  // namespace
 
-plan::WindowCopy Window::copier_of(const Access& access, const Side& from, const Side& to) {
+plan::WindowCopy Origin::copier_of(const Access& access, const Side& from, const Side& to) {
     const Target& of = target(access.target);
     plan::WindowCopyQuestion question;
     question.bytes = access.bytes;
@@ -266,7 +270,7 @@ plan::WindowCopy Window::copier_of(const Access& access, const Side& from, const
     return plan::window_copy(question);
 }
 
-Task<Status> Window::copy_directly(Executor& executor, Operation* operation) {
+Task<Status> Origin::copy_directly(Executor& executor, Operation* operation) {
     const Access& access = operation->access;
     const Side target_side = there(access, operation->address);
     const bool puts = access.verb == Verb::put;
@@ -294,11 +298,11 @@ Task<Status> Window::copy_directly(Executor& executor, Operation* operation) {
 }
 
 // MPI_ERR_UNSUPPORTED_OPERATION: what has not been changed can be by the host.
-Task<Status> Window::change_by_gpu(Executor& executor, ControlBlock& control, GpuChange* change) {
+Task<Status> Origin::change_by_gpu(Executor& executor, ControlBlock& control, GpuChange* change) {
     while (!change->ended()) {
         Status status = co_await change->bring(executor);
         GANTRY_CO_TRY(status);
-        status = co_await lock_accumulates(executor, control);
+        status = co_await window.locks.lock_accumulates(executor, control);
         GANTRY_CO_TRY(status);
         status = co_await change->make(executor);
         control.end_accumulate();
@@ -307,7 +311,7 @@ Task<Status> Window::change_by_gpu(Executor& executor, ControlBlock& control, Gp
     co_return success();
 }
 
-Task<Status> Window::change_directly(Executor& executor, Operation& operation) {
+Task<Status> Origin::change_directly(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     const Side target_side = there(access, operation.address);
     ControlBlock& control = *target(access.target).control;
@@ -342,7 +346,7 @@ Task<Status> Window::change_directly(Executor& executor, Operation& operation) {
             status = co_await read(executor, windows.context, with, compare);
             GANTRY_CO_TRY(status);
         }
-        status = co_await lock_accumulates(executor, control);
+        status = co_await window.locks.lock_accumulates(executor, control);
         GANTRY_CO_TRY(status);
         status = co_await rma::change(executor, windows.context, at, change);
         control.end_accumulate();
@@ -354,7 +358,7 @@ Task<Status> Window::change_directly(Executor& executor, Operation& operation) {
     co_return success();
 }
 
-void Window::ended(Operation& operation, Status status) {
+void Origin::ended(Operation& operation, Status status) {
     Target& of = target(operation.access.target);
     --of.busy;
     if (operation.id != 0) windows.answered(operation.id);

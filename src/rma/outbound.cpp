@@ -14,26 +14,26 @@
 namespace gantry::rma {
 
 // A target that keeps up makes no origin wait.
-bool Window::has_room(const Target& of) const {
+bool Outbound::has_room(const Target& of) const {
     const config::Config& config = windows.context.config;
     return of.sent - of.executed < static_cast<std::uint64_t>(config.window_pending) &&
            of.sent_bytes - of.executed_bytes < config.window_pending_bytes;
 }
 
 // Copied whole into one message of the transport.
-Bytes Window::largest_piece(const Target& of) const {
+Bytes Outbound::largest_piece(const Target& of) const {
     return std::min(windows.context.config.window_piece,
                     windows.context.endpoints.to(of.peer).facts.eager_max);
 }
 
-Bytes Window::piece_bytes(const Access& access) {
+Bytes Outbound::piece_bytes(const Access& access) {
     const Bytes most = largest_piece(target(access.target));
     if (!changes_items(access.verb)) return most;
     return most / access.items.size * access.items.size;
 }
 
 // The target's buffer on the wire. A layout that it does not know yet is told first.
-Result<wire::Span> Window::span_for(const Access& access, std::uint64_t address) {
+Result<wire::Span> Outbound::span_for(const Access& access, std::uint64_t address) {
     wire::Span span{address, access.count, 0, access.bytes, 0};
     const layout::Layout& layout = *access.layout;
     if (layout.contiguous() || (access.count == 1 && layout.one_run)) {
@@ -50,33 +50,35 @@ Result<wire::Span> Window::span_for(const Access& access, std::uint64_t address)
     wire::Layout header{{}, number.layout, 0, description.size(), layout.extent};
     for (; header.offset < header.size; header.offset += most) {
         const Bytes some = std::min<Bytes>(most, header.size - header.offset);
-        GANTRY_TRY(
-            send_behind_batch(access.target, wire::kLayout, header, {bytes + header.offset, some}));
+        GANTRY_TRY(window.send_behind_batch(access.target, wire::kLayout, header,
+                                            {bytes + header.offset, some}));
     }
     return span;
 }
 
-Status Window::send_piece(const Access& access, std::uint64_t operation, const wire::Span& span,
-                          transport::ConstSpan payload) {
+Status Outbound::send_piece(const Access& access, std::uint64_t operation, const wire::Span& span,
+                            transport::ConstSpan payload) {
     Status sent;
     const auto how = static_cast<std::uint8_t>(access.operation);
     const auto element = static_cast<std::uint8_t>(access.items.element);
     switch (access.verb) {
         case Verb::put:
-            sent = send_behind_batch(access.target, wire::kPut, wire::Put{{}, span}, payload);
+            sent =
+                window.send_behind_batch(access.target, wire::kPut, wire::Put{{}, span}, payload);
             break;
         case Verb::get:
-            sent = send_behind_batch(access.target, wire::kGet, wire::Get{{}, span, operation});
+            sent =
+                window.send_behind_batch(access.target, wire::kGet, wire::Get{{}, span, operation});
             break;
         case Verb::accumulate:
         case Verb::fetch:
-            sent = send_behind_batch(access.target,
-                                     access.verb == Verb::fetch ? wire::kFetch : wire::kAccumulate,
-                                     wire::Accumulate{{}, span, operation, how, element}, payload);
+            sent = window.send_behind_batch(
+                access.target, access.verb == Verb::fetch ? wire::kFetch : wire::kAccumulate,
+                wire::Accumulate{{}, span, operation, how, element}, payload);
             break;
         case Verb::compare_and_swap:
-            sent = send_behind_batch(access.target, wire::kCompareAndSwap,
-                                     wire::CompareAndSwap{{}, span, operation}, payload);
+            sent = window.send_behind_batch(access.target, wire::kCompareAndSwap,
+                                            wire::CompareAndSwap{{}, span, operation}, payload);
             break;
     }
     GANTRY_TRY(sent);
@@ -87,7 +89,7 @@ Status Window::send_piece(const Access& access, std::uint64_t operation, const w
 }
 
 // True: it has left. Small ones from host memory leave at once.
-Result<bool> Window::try_message(const Access& access, std::uint64_t address) {
+Result<bool> Outbound::try_message(const Access& access, std::uint64_t address) {
     Target& of = target(access.target);
     if (!windows.lost(of.peer).ok()) return windows.lost(of.peer);
     const bool simple = !reads(access.verb) && !access.origin.on_device() &&
@@ -105,7 +107,7 @@ Result<bool> Window::try_message(const Access& access, std::uint64_t address) {
     return true;
 }
 
-Task<Status> Window::carry_out_by_message(Executor& executor, Operation& operation) {
+Task<Status> Outbound::carry_out_by_message(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     Target& of = target(access.target);
     if (!windows.lost(of.peer).ok()) co_return windows.lost(of.peer);
@@ -159,13 +161,13 @@ Task<Status> Window::carry_out_by_message(Executor& executor, Operation& operati
 
 // What was sent has left; what reads waits for its answers, and for their last byte to lie where it
 // belongs.
-void Window::end_if_over(Operation& operation) {
+void Outbound::end_if_over(Operation& operation) {
     if (operation.being_sent || operation.stores > 0) return;
     if (operation.missing > 0 && operation.status.ok()) return;
-    ended(operation, std::move(operation.status));
+    window.origin.ended(operation, std::move(operation.status));
 }
 
-void Window::on_answer(const wire::Answer& answer, transport::ConstSpan payload) {
+void Outbound::on_answer(const wire::Answer& answer, transport::ConstSpan payload) {
     Operation* const operation = windows.waiting_for(answer.id);
     if (operation == nullptr) return;  // it failed meanwhile
     if (answer.error_class != MPI_SUCCESS) {
@@ -189,12 +191,12 @@ void Window::on_answer(const wire::Answer& answer, transport::ConstSpan payload)
         return end_if_over(*operation);
     }
     ++operation->stores;
-    operations_.spawn(store_answer(windows.executor(), operation, answer.first,
-                                   {payload.begin(), payload.end()}));
+    window.tasks.spawn(store_answer(windows.executor(), operation, answer.first,
+                                    {payload.begin(), payload.end()}));
 }
 
-Task<Status> Window::store_answer(Executor& executor, Operation* operation, Bytes first,
-                                  std::vector<std::byte> bytes) {
+Task<Status> Outbound::store_answer(Executor& executor, Operation* operation, Bytes first,
+                                    std::vector<std::byte> bytes) {
     const Region into{operation->access.sink(), first, bytes.size(), 0};
     Status stored = co_await write(executor, windows.context, into, bytes.data());
     --operation->stores;
@@ -203,7 +205,7 @@ Task<Status> Window::store_answer(Executor& executor, Operation* operation, Byte
     co_return success();
 }
 
-void Window::on_executed(int from, const wire::Executed& executed) {
+void Outbound::on_executed(int from, const wire::Executed& executed) {
     Target& of = target(from);
     of.executed = std::max(of.executed, executed.messages);
     of.executed_bytes = std::max(of.executed_bytes, executed.bytes);

@@ -57,16 +57,15 @@ Status first_failure(const std::vector<T>& all, const Status& mine) {
 }  // namespace
 
 Window::Window(Windows& its_windows, p2p::Group its_group)
-    : windows(its_windows), group(std::move(its_group)), operations_(its_windows.executor()) {
+    : windows(its_windows), group(std::move(its_group)), tasks(its_windows.executor()) {
     for (int peer : group.peers) {
-        targets_.push_back(std::make_unique<Target>());
-        targets_.back()->peer = peer;
+        targets.push_back(std::make_unique<Target>());
+        targets.back()->peer = peer;
     }
 }
 
 Window::~Window() {
     unmap_devices();
-    if (registered_with_ != nullptr) registered_with_->release_memory(registered_);
     windows.by_id_.erase(id());
 }
 
@@ -145,7 +144,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     ready.base = mine().base;
     ready.error_class = usable.error_class();
     ready.all_direct = all_direct_ ? 1 : 0;
-    if (usable.ok()) register_own(&ready.key, &ready.keyed_base);
+    if (usable.ok()) rdma.register_own(&ready.key, &ready.keyed_base);
     ready.on_device = transfer::in_host_memory(location) ? 0 : 1;
     std::vector<Ready> states;
     everybody = team();
@@ -166,13 +165,13 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         all_direct_ = all_direct_ && its.all_direct != 0;
     }
     mine().memory = reinterpret_cast<std::byte*>(mine().base);
-    for (const auto& each : targets_) {
+    for (const auto& each : targets) {
         const bool mapped = each->direct && each->process == 0 && each->control != nullptr;
         if (mapped && flavor != Flavor::dynamic && transfer::in_host_memory(each->location))
             each->loads_and_stores = each->memory;
     }
     number_ = ++windows.made_;
-    explain_ways();
+    ways.explain_ways();
     co_return success();
 }
 
@@ -191,10 +190,10 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     const bool adjoining = flavor == Flavor::shared && wanted.adjoining;
     NodeMemory::Parts parts =
         NodeMemory::parts(own_sizes, adjoining, std::max<Bytes>(wanted.alignment, 64));
-    const auto self = static_cast<std::size_t>(std::find(local.begin(), local.end(), this->rank()) -
-                                               local.begin());
+    const auto number = static_cast<std::size_t>(
+        std::find(local.begin(), local.end(), this->rank()) - local.begin());
     Status usable;
-    if (flavor == Flavor::shared && local.size() < targets_.size())
+    if (flavor == Flavor::shared && local.size() < targets.size())
         usable = failure(MPI_ERR_RMA_SHARED,
                          "MPI_Win_allocate_shared needs ranks that share memory; {} of {} do: "
                          "split the communicator with MPI_COMM_TYPE_SHARED first",
@@ -206,11 +205,11 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     };
     Name name;
     parts.errands = !allocates && local.size() > 1;
-    if (flavor == Flavor::dynamic) parts.attaches = name.attaches = room_for_attachments();
+    if (flavor == Flavor::dynamic) parts.attaches = name.attaches = dynamic.room_for_attachments();
     if (usable.ok() && local.size() == 1)
-        usable = node_memory_.make_private(parts);
-    else if (usable.ok() && self == 0) {
-        Result<SegmentName> segment = node_memory_.make_shared(parts);
+        usable = node_memory.make_private(parts);
+    else if (usable.ok() && number == 0) {
+        Result<SegmentName> segment = node_memory.make_shared(parts);
         usable = segment.status();
         if (segment.ok()) name.segment = segment.value();
     }
@@ -224,52 +223,50 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     const Name& first = names[static_cast<std::size_t>(local.front())];
     parts.attaches = first.attaches;
     if (local.size() > 1)
-        usable = node_memory_.map_shared(first.segment, parts, self, allocates ? own_bytes : 0);
+        usable = node_memory.map_shared(first.segment, parts, number, allocates ? own_bytes : 0);
     GANTRY_CO_TRY(usable);
-    self_ = self;
-    local_ranks_ = local;
+    self = number;
+    local_ranks = local;
     for (std::size_t i = 0; i < local.size(); ++i) {
         Target& of = target(local[i]);
-        of.control = node_memory_.control(i);
+        of.control = node_memory.control(i);
         of.local = i;
-        of.attachments = node_memory_.attachments(i);
-        if (allocates) of.memory = node_memory_.memory(i);
+        of.attachments = node_memory.attachments(i);
+        if (allocates) of.memory = node_memory.memory(i);
         const bool is_another = of.process != 0 && of.process != getpid();
         // Who is not late does what either end could.
         const bool may_help = windows.context.tuning.mechanisms.claims;
-        if (is_another && may_help) of.errands = node_memory_.errands(i);
+        if (is_another && may_help) of.errands = node_memory.errands(i);
     }
-    mine().errands = node_memory_.errands(self);
+    mine().errands = node_memory.errands(self);
     if (allocates) mine().base = reinterpret_cast<std::uintptr_t>(mine().memory);
     co_return success();
 }
 
 Task<Status> Window::close(Executor& executor) {
     FirstFailure failed;
-    Status flushed = co_await complete_everywhere(executor);
+    Status flushed = co_await synchronisation.complete_everywhere(executor);
     failed.note(std::move(flushed));
-    Status joined = co_await operations_.join(executor);
+    Status joined = co_await tasks.join(executor);
     failed.note(std::move(joined));
     const coll::Team everybody = team();
     Status met = co_await coll::barrier(executor, everybody);
     failed.note(std::move(met));
     // Of a get that its origin has already, this end may still be under way.
-    joined = co_await operations_.join(executor);
+    joined = co_await tasks.join(executor);
     failed.note(std::move(joined));
     co_return failed.status();
 }
 
 bool Window::idle() const {
-    return operations_.running() == 0 && lock_requests_.empty();
+    return tasks.running() == 0 && !locks.anybody_waits();
 }
 
 void Window::on_peer_lost(int peer, const Status& why) {
-    std::erase_if(lock_requests_,
-                  [this, peer](const LockRequest& each) { return target(each.from).peer == peer; });
-    if (mine().control != nullptr) show_lock_requests();
+    locks.forget(peer);
     for (int of_rank = 0; of_rank < size(); ++of_rank)
         if (target(of_rank).peer == peer) {
-            take_lock_from(of_rank);
+            locks.take_lock_from(of_rank);
             target(of_rank).batch.clear();
             target(of_rank).loads_and_stores = nullptr;
             target(of_rank).errands = nullptr;
@@ -281,9 +278,9 @@ void Window::on_peer_lost(int peer, const Status& why) {
     }
     for (Operation* operation : over) {
         operation->status = why;
-        end_if_over(*operation);
+        outbound.end_if_over(*operation);
     }
-    lost_ = why;
+    lost = why;
 }
 
 }  // namespace gantry::rma

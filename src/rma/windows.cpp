@@ -33,7 +33,7 @@ void Windows::on_message(int from, transport::ConstSpan header, transport::Const
                         const auto found = by_id_.find(head.window);
                         if (found == by_id_.end())
                             return arrive_too_late(from, its_kind, its_payload);
-                        found->second->arrive(head.from, its_kind, its_header, its_payload);
+                        found->second->inbound.arrive(head.from, its_kind, its_header, its_payload);
                     });
 }
 
@@ -56,8 +56,8 @@ int Windows::progress() {
         return 0;
     int events = 0;
     for (const auto& [id, window] : by_id_) {
-        if (!window->lock_requests_.empty()) events += window->grant_locks();
-        if (window->serve_errand()) ++events;
+        if (window->locks.anybody_waits()) events += window->locks.grant_locks();
+        if (window->origin.serve_errand()) ++events;
     }
     for (Waiter* each = waiters_.front(); each != nullptr;) {
         Waiter& waiter = *each;

@@ -26,57 +26,59 @@ Buffer buffer_of(const Region& region) {
 
 }  // namespace
 
-Task<Status> Window::until_room(Executor& executor, Target& of) {
-    if (!has_room(of)) {
-        Status waited = co_await windows.until(
-            executor, [this, &of] { return has_room(of) || !windows.lost(of.peer).ok(); });
+Task<Status> Rendezvous::until_room(Executor& executor, Target& of) {
+    if (!window.outbound.has_room(of)) {
+        Status waited = co_await windows.until(executor, [this, &of] {
+            return window.outbound.has_room(of) || !windows.lost(of.peer).ok();
+        });
         GANTRY_CO_TRY(waited);
     }
     co_return windows.lost(of.peer);
 }
 
-Task<Status> Window::carry_announced(Executor& executor, Operation* operation) {
+Task<Status> Rendezvous::carry(Executor& executor, Operation* operation) {
     if (operation->access.verb == Verb::put) {
         Status left = co_await announce_put(executor, *operation);
-        ended(*operation, std::move(left));
+        window.origin.ended(*operation, std::move(left));
         co_return success();
     }
     operation->being_sent = true;
     Status asked = co_await announce_get(executor, *operation);
     operation->being_sent = false;
     if (!asked.ok()) operation->status = std::move(asked);
-    end_if_over(*operation);
+    window.outbound.end_if_over(*operation);
     co_return success();
 }
 
-Task<Status> Window::announce_get(Executor& executor, Operation& operation) {
+Task<Status> Rendezvous::announce_get(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     Target& of = target(access.target);
     operation.missing = access.bytes;
     Status room = co_await until_room(executor, of);
     GANTRY_CO_TRY(room);
-    Result<wire::Span> span = span_for(access, operation.address);
+    Result<wire::Span> span = window.outbound.span_for(access, operation.address);
     if (!span.ok()) co_return std::move(span).status();
     windows.await_answer(operation);
-    Status asked = send_behind_batch(access.target, wire::kAnnouncedGet,
-                                     wire::AnnouncedGet{{}, *span, operation.id});
+    Status asked = window.send_behind_batch(access.target, wire::kAnnouncedGet,
+                                            wire::AnnouncedGet{{}, *span, operation.id});
     GANTRY_CO_TRY(asked);
     ++of.sent;
     co_return success();
 }
 
-Task<Status> Window::announce_put(Executor& executor, Operation& operation) {
+Task<Status> Rendezvous::announce_put(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     Target& of = target(access.target);
     Status room = co_await until_room(executor, of);
     GANTRY_CO_TRY(room);
-    Result<wire::Span> span = span_for(access, operation.address);
+    Result<wire::Span> span = window.outbound.span_for(access, operation.address);
     if (!span.ok()) co_return std::move(span).status();
     const wire::AnnouncedPut put{{}, *span};
     const int of_rank = access.target;
     bool told = false;
     const p2p::SendAnnouncement send = [this, of_rank, &put, &told](const p2p::wire::Rts& rts) {
-        GANTRY_TRY(send_behind_batch(of_rank, wire::kAnnouncedPut, put, p2p::wire::bytes_of(rts)));
+        GANTRY_TRY(
+            window.send_behind_batch(of_rank, wire::kAnnouncedPut, put, p2p::wire::bytes_of(rts)));
         told = true;
         return success();
     };
@@ -92,7 +94,7 @@ Task<Status> Window::announce_put(Executor& executor, Operation& operation) {
     co_return left;
 }
 
-void Window::on_put_ended(int from, const wire::PutEnded& put) {
+void Rendezvous::on_put_ended(int from, const wire::PutEnded& put) {
     Target& of = target(from);
     --of.announced;
     if (put.error_class != MPI_SUCCESS && of.failure.ok())
@@ -101,8 +103,9 @@ void Window::on_put_ended(int from, const wire::PutEnded& put) {
                     "rank {} could not execute a one-sided operation (its own log says why)", from);
 }
 
-Task<Status> Window::receive_announced(Executor& executor, p2p::Matched message, p2p::Buffer into) {
-    Result<p2p::Request*> coming = windows.messenger.ireceive_matched(group, message, into);
+Task<Status> Rendezvous::receive_announced(Executor& executor, p2p::Matched message,
+                                           p2p::Buffer into) {
+    Result<p2p::Request*> coming = windows.messenger.ireceive_matched(window.group, message, into);
     if (!coming.ok()) {
         Status why = std::move(coming).status();
         windows.messenger.refuse(message, why);
@@ -114,56 +117,57 @@ Task<Status> Window::receive_announced(Executor& executor, p2p::Matched message,
 }
 
 // At the target.
-void Window::take_put(int from, transport::ConstSpan header, transport::ConstSpan payload) {
+void Rendezvous::take_put(int from, transport::ConstSpan header, transport::ConstSpan payload) {
     const auto put = wire::read<wire::AnnouncedPut>(header);
     const p2p::Matched message =
         windows.messenger.take_announced(target(from).peer, wire::read<p2p::wire::Rts>(payload));
-    Result<Region> region = region_of(from, put.span);
+    Result<Region> region = window.inbound.region_of(from, put.span);
     if (region.ok()) {
-        operations_.spawn(receive_put(windows.executor(), from, message, *region));
+        window.tasks.spawn(receive_put(windows.executor(), from, message, *region));
         return;
     }
     log::warn("rma: {}", region.status().text());
     windows.messenger.refuse(message, region.status());
-    served(from, success(), 0);  // the refusal and 82 tell of it
-    Status told =
-        send_behind_batch(from, wire::kPutEnded, wire::PutEnded{{}, region.status().error_class()});
+    window.inbound.served(from, success(), 0);  // the refusal and 82 tell of it
+    Status told = window.send_behind_batch(from, wire::kPutEnded,
+                                           wire::PutEnded{{}, region.status().error_class()});
     if (!told.ok()) log::info("rma: rank {} is not told: {}", from, told.text());
 }
 
-Task<Status> Window::receive_put(Executor& executor, int from, p2p::Matched message,
-                                 Region region) {
+Task<Status> Rendezvous::receive_put(Executor& executor, int from, p2p::Matched message,
+                                     Region region) {
     Status came = co_await receive_announced(executor, message, buffer_of(region));
     if (!came.ok()) log::warn("rma: a put of rank {}: {}", from, came.text());
-    served(from, success(), 0);
-    Status told = send_behind_batch(from, wire::kPutEnded, wire::PutEnded{{}, came.error_class()});
+    window.inbound.served(from, success(), 0);
+    Status told =
+        window.send_behind_batch(from, wire::kPutEnded, wire::PutEnded{{}, came.error_class()});
     if (!told.ok()) log::info("rma: rank {} is not told: {}", from, told.text());
     co_return success();
 }
 
-void Window::serve_announced_get(int from, transport::ConstSpan header) {
+void Rendezvous::serve_announced_get(int from, transport::ConstSpan header) {
     const auto get = wire::read<wire::AnnouncedGet>(header);
-    Result<Region> region = region_of(from, get.span);
+    Result<Region> region = window.inbound.region_of(from, get.span);
     if (region.ok()) {
-        operations_.spawn(send_answer(windows.executor(), from, get, *region));
+        window.tasks.spawn(send_answer(windows.executor(), from, get, *region));
         return;
     }
     log::warn("rma: {}", region.status().text());
-    answer(from, get.id, get.span, region.status(), {});
-    served(from, success(), 0);
+    window.inbound.answer(from, get.id, get.span, region.status(), {});
+    window.inbound.served(from, success(), 0);
 }
 
 // The origin has all bytes before it says anything more, so the get counts when it is announced.
-Task<Status> Window::send_answer(Executor& executor, int from, wire::AnnouncedGet get,
-                                 Region region) {
+Task<Status> Rendezvous::send_answer(Executor& executor, int from, wire::AnnouncedGet get,
+                                     Region region) {
     const p2p::SendAnnouncement send = [this, from, get](const p2p::wire::Rts& rts) {
-        return send_behind_batch(from, wire::kAnswerFollows, wire::AnswerFollows{{}, get.id},
-                                 p2p::wire::bytes_of(rts));
+        return window.send_behind_batch(from, wire::kAnswerFollows, wire::AnswerFollows{{}, get.id},
+                                        p2p::wire::bytes_of(rts));
     };
     Result<p2p::Request*> leaving = windows.messenger.announce(target(from).peer, buffer_of(region),
                                                                region.side.location, send);
-    if (!leaving.ok()) answer(from, get.id, get.span, leaving.status(), {});
-    served(from, success(), 0);
+    if (!leaving.ok()) window.inbound.answer(from, get.id, get.span, leaving.status(), {});
+    window.inbound.served(from, success(), 0);
     if (!leaving.ok()) co_return success();
     Status left = co_await (*leaving)->finished(executor);
     if (!left.ok()) log::warn("rma: a get of rank {}: {}", from, left.text());
@@ -172,7 +176,7 @@ Task<Status> Window::send_answer(Executor& executor, int from, wire::AnnouncedGe
 }
 
 // At the origin of the get.
-void Window::take_answer(int from, transport::ConstSpan header, transport::ConstSpan payload) {
+void Rendezvous::take_answer(int from, transport::ConstSpan header, transport::ConstSpan payload) {
     const auto follows = wire::read<wire::AnswerFollows>(header);
     const p2p::Matched message =
         windows.messenger.take_announced(target(from).peer, wire::read<p2p::wire::Rts>(payload));
@@ -180,16 +184,16 @@ void Window::take_answer(int from, transport::ConstSpan header, transport::Const
     if (operation == nullptr)
         return windows.messenger.refuse(message, failure(MPI_ERR_OTHER, "the get has failed"));
     ++operation->stores;
-    operations_.spawn(receive_answer(windows.executor(), operation, message));
+    window.tasks.spawn(receive_answer(windows.executor(), operation, message));
 }
 
-Task<Status> Window::receive_answer(Executor& executor, Operation* operation,
-                                    p2p::Matched message) {
+Task<Status> Rendezvous::receive_answer(Executor& executor, Operation* operation,
+                                        p2p::Matched message) {
     Status came = co_await receive_announced(executor, message, operation->access.origin.buffer);
     --operation->stores;
     operation->missing = 0;
     if (!came.ok() && operation->status.ok()) operation->status = std::move(came);
-    end_if_over(*operation);
+    window.outbound.end_if_over(*operation);
     co_return success();
 }
 

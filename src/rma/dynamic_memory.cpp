@@ -22,7 +22,7 @@ bool is_same_memory(const device::Location& one, const device::Location& other) 
 
 }  // namespace
 
-Status Window::attach(void* base, Bytes bytes) {
+Status DynamicMemory::attach(void* base, Bytes bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(base);
     for (const Attached& each : attached_)
         if (bytes > 0 && address < each.base + each.bytes && each.base < address + bytes)
@@ -37,7 +37,7 @@ Status Window::attach(void* base, Bytes bytes) {
     return success();
 }
 
-Status Window::detach(const void* base) {
+Status DynamicMemory::detach(const void* base) {
     const auto address = reinterpret_cast<std::uintptr_t>(base);
     const auto found = std::find_if(attached_.begin(), attached_.end(),
                                     [address](const Attached& a) { return a.base == address; });
@@ -48,7 +48,7 @@ Status Window::detach(const void* base) {
     return success();
 }
 
-Attachments::Room Window::room_for_attachments() const {
+Attachments::Room DynamicMemory::room_for_attachments() const {
     const config::Config& config = windows.context.config;
     const auto places = [](config::Integer number) {
         return static_cast<std::uint32_t>(
@@ -58,21 +58,21 @@ Attachments::Room Window::room_for_attachments() const {
 }
 
 // To the ranks of this node. What cannot be told, or mapped by them, they reach by message.
-void Window::publish(const Attached& attached) {
+void DynamicMemory::publish(const Attached& attached) {
     std::optional<Attachments>& table = mine().attachments;
     if (!table.has_value()) return;
     bool told = false;
     if (transfer::in_host_memory(attached.location)) {
         told = table->add(attached.base, attached.bytes, nullptr);
     } else if (attached.location.ipc == device::IpcKind::legacy) {
-        const device::IpcHandle handle = name_device(attached.location).handle;
+        const device::IpcHandle handle = window.name_device(attached.location).handle;
         told = handle.kind == device::IpcKind::legacy && handle.origin != 0 &&
                table->add(attached.base, attached.bytes, &handle);
     }
     if (!told) log::debug("rma: {} attached bytes are reached by messages", attached.bytes);
 }
 
-bool Window::reaches_attached(const Access& access, std::uint64_t address) {
+bool DynamicMemory::reaches_attached(const Access& access, std::uint64_t address) {
     Target& of = target(access.target);
     const layout::Span span = layout::span_of(*access.layout, access.count);
     std::uint64_t at = address + static_cast<std::uint64_t>(span.low);
@@ -91,7 +91,8 @@ bool Window::reaches_attached(const Access& access, std::uint64_t address) {
     return mapped_region(of, of.attachments->name(name)).mapping.is_open();
 }
 
-const Target::MappedRegion& Window::mapped_region(Target& of, const device::IpcHandle& handle) {
+const Target::MappedRegion& DynamicMemory::mapped_region(Target& of,
+                                                         const device::IpcHandle& handle) {
     for (const Target::MappedRegion& each : of.mapped_regions)
         if (each.handle == handle) return each;
     device::Device& device = windows.context.device;
@@ -109,7 +110,7 @@ const Target::MappedRegion& Window::mapped_region(Target& of, const device::IpcH
     return of.mapped_regions.back();
 }
 
-void Window::locate_attached(Target& of, std::uint64_t address, Side& side) {
+void DynamicMemory::locate_attached(Target& of, std::uint64_t address, Side& side) {
     const Attachments::Region region = of.attachments->find(address, of.last_attachment);
     if (region.bytes == 0 || region.name < 0) return;
     const transfer::Mapping& mapping = mapped_region(of, of.attachments->name(region.name)).mapping;
@@ -118,7 +119,8 @@ void Window::locate_attached(Target& of, std::uint64_t address, Side& side) {
 }
 
 // Attached regions that touch are one for who names bytes of both.
-const Window::Attached* Window::attached_around(std::uint64_t address, Bytes bytes) const {
+const DynamicMemory::Attached* DynamicMemory::attached_around(std::uint64_t address,
+                                                              Bytes bytes) const {
     const Attached* const first = attached_at(address, bytes);
     const Attached* at = first;
     while (at != nullptr) {
@@ -133,14 +135,15 @@ const Window::Attached* Window::attached_around(std::uint64_t address, Bytes byt
 }
 
 // The region that holds the first byte there; of no bytes one that ends there will do.
-const Window::Attached* Window::attached_at(std::uint64_t address, Bytes bytes) const {
+const DynamicMemory::Attached* DynamicMemory::attached_at(std::uint64_t address,
+                                                          Bytes bytes) const {
     for (const Attached& each : attached_)
         if (address - each.base < each.bytes || (bytes == 0 && address - each.base == each.bytes))
             return &each;
     return nullptr;
 }
 
-Status Window::check_attached(const Access& access, std::uint64_t address) const {
+Status DynamicMemory::check_attached(const Access& access, std::uint64_t address) const {
     const layout::Span span = layout::span_of(*access.layout, access.count);
     if (attached_around(address + static_cast<std::uint64_t>(span.low), span.bytes()) != nullptr)
         return success();

@@ -13,7 +13,7 @@
 
 namespace gantry::rma {
 
-Task<Status> Window::get_straight(Executor& executor, Operation* operation) {
+Task<Status> Rdma::get(Executor& executor, Operation* operation) {
     operation->being_sent = true;
     Status got = failure(MPI_ERR_UNSUPPORTED_OPERATION, "not tried");
     if (windows.context.endpoints.to(target(operation->access.target).peer).facts.get)
@@ -22,11 +22,11 @@ Task<Status> Window::get_straight(Executor& executor, Operation* operation) {
         got = co_await ask_for_puts(executor, operation);
     operation->being_sent = false;
     if (!got.ok()) operation->status = std::move(got);
-    end_if_over(*operation);
+    window.outbound.end_if_over(*operation);
     co_return success();
 }
 
-Task<Status> Window::get_run(Executor& executor, Operation& operation) {
+Task<Status> Rdma::get_run(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     const Target& of = target(access.target);
     transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
@@ -45,7 +45,7 @@ Task<Status> Window::get_run(Executor& executor, Operation& operation) {
     co_return got;
 }
 
-Task<Status> Window::ask_for_puts(Executor& executor, Operation* operation) {
+Task<Status> Rdma::ask_for_puts(Executor& executor, Operation* operation) {
     const Access& access = operation->access;
     Target& of = target(access.target);
     transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
@@ -57,19 +57,20 @@ Task<Status> Window::ask_for_puts(Executor& executor, Operation* operation) {
     if (!region.ok()) {
         log::info("rma: a get of {} bytes does not come straight: {}", access.bytes,
                   region.status().text());
-        plan::WindowFacts facts = ways_to(access.target);
+        plan::WindowFacts facts = window.ways.ways_to(access.target);
         facts.keyed = false;
         Status sent;
-        if (way_by(access, facts) == plan::WindowWay::rendezvous)
-            sent = co_await announce_get(executor, *operation);
+        if (window.ways.way_by(access, facts) == plan::WindowWay::rendezvous)
+            sent = co_await window.rendezvous.announce_get(executor, *operation);
         else
-            sent = co_await carry_out_by_message(executor, *operation);
+            sent = co_await window.outbound.carry_out_by_message(executor, *operation);
         co_return sent;
     }
     operation->into = *region;
-    if (!has_room(of)) {
-        Status waited = co_await windows.until(
-            executor, [this, &of] { return has_room(of) || !windows.lost(of.peer).ok(); });
+    if (!window.outbound.has_room(of)) {
+        Status waited = co_await windows.until(executor, [this, &of] {
+            return window.outbound.has_room(of) || !windows.lost(of.peer).ok();
+        });
         GANTRY_CO_TRY(waited);
     }
     if (!peer.lost.ok()) co_return peer.lost;
@@ -81,16 +82,16 @@ Task<Status> Window::ask_for_puts(Executor& executor, Operation* operation) {
     get.id = operation->id;
     get.offset = static_cast<Bytes>(sink - static_cast<std::byte*>(region->address));
     const transport::RemoteKey key = peer.transport->key(*region);
-    Status sent = send_behind_batch(access.target, wire::kGetInto, get, key.view());
+    Status sent = window.send_behind_batch(access.target, wire::kGetInto, get, key.view());
     GANTRY_CO_TRY(sent);
     ++of.sent;
     co_return success();
 }
 
 // At the target. The bytes travel beside the messages that follow; the answer counts it as executed.
-bool Window::serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload) {
+bool Rdma::serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload) {
     const auto get = wire::read<wire::GetInto>(header);
-    Result<Region> region = region_of(from, get.span);
+    Result<Region> region = window.inbound.region_of(from, get.span);
     Status possible = region.status();
     const bool reached =
         region.ok() &&
@@ -99,22 +100,22 @@ bool Window::serve_get_into(int from, transport::ConstSpan header, transport::Co
         possible = failure(MPI_ERR_INTERN, "rank {} asks for bytes that cannot be put", from);
     if (!possible.ok()) {
         log::warn("rma: {}", possible.text());
-        answer(from, get.id, get.span, possible, {});
-        served(from, possible, 0);
+        window.inbound.answer(from, get.id, get.span, possible, {});
+        window.inbound.served(from, possible, 0);
         return true;
     }
-    operations_.spawn(put_where_asked(windows.executor(), from, get, region->side,
-                                      transport::RemoteKey(payload)));
+    window.tasks.spawn(put_where_asked(windows.executor(), from, get, region->side,
+                                       transport::RemoteKey(payload)));
     return true;
 }
 
-Task<Status> Window::put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,
-                                     transport::RemoteKey key) {
+Task<Status> Rdma::put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,
+                                   transport::RemoteKey key) {
     Status put = co_await put_run(executor, from, source.location, source.at(0), get.span.bytes,
                                   &key, get.offset);
     if (!put.ok()) log::warn("rma: {}", put.text());
-    answer(from, get.id, get.span, put, {}, put.ok() ? get.span.bytes : 0);
-    served(from, put, 0);
+    window.inbound.answer(from, get.id, get.span, put, {}, put.ok() ? get.span.bytes : 0);
+    window.inbound.served(from, put, 0);
     co_return success();
 }
 
