@@ -24,20 +24,21 @@ Status no_memory_aside() {
 Task<Status> plain_copy(Executor& executor, Context& context, std::byte* to, const std::byte* from,
                         Bytes bytes, int gpu) {
     return device_copy(executor, context, to, from, bytes, std::max(gpu, 0),
-                       device::Engine::automatic);
+                       device::Engine::automatic, notice_of_awaited(bytes));
 }
 
 // Out of a strided device end to contiguous memory.
 Task<Status> pack_to(Executor& executor, Context& context, Side source, Bytes first, Bytes bytes,
                      std::byte* to, int gpu_of_sink) {
     if (gpu_of_sink == source.location.gpu) {
-        Status status = co_await pack_inside_gpu(executor, context, source.piece(first, bytes), to);
+        Status status = co_await pack_inside_gpu(executor, context, source.piece(first, bytes), to,
+                                                 notice_of_awaited(bytes));
         co_return status;
     }
     const BounceBuffer packed(context.device, source.at(0), bytes, BounceBuffer::Place::gpu);
     if (packed.bytes() == nullptr) co_return no_memory_aside();
-    Status status =
-        co_await pack_inside_gpu(executor, context, source.piece(first, bytes), packed.bytes());
+    Status status = co_await pack_inside_gpu(executor, context, source.piece(first, bytes),
+                                             packed.bytes(), notice_of_awaited(bytes));
     GANTRY_CO_TRY(status);
     status = co_await plain_copy(executor, context, to, packed.bytes(), bytes, source.location.gpu);
     co_return status;
@@ -47,8 +48,8 @@ Task<Status> pack_to(Executor& executor, Context& context, Side source, Bytes fi
 Task<Status> unpack_from(Executor& executor, Context& context, Side sink, Bytes first, Bytes bytes,
                          std::byte* from, int gpu_of_source) {
     if (gpu_of_source == sink.location.gpu) {
-        Status status =
-            co_await unpack_inside_gpu(executor, context, sink.piece(first, bytes), from);
+        Status status = co_await unpack_inside_gpu(executor, context, sink.piece(first, bytes),
+                                                   from, notice_of_awaited(bytes));
         co_return status;
     }
     const BounceBuffer packed(context.device, sink.at(0), bytes, BounceBuffer::Place::gpu);
@@ -56,8 +57,8 @@ Task<Status> unpack_from(Executor& executor, Context& context, Side sink, Bytes 
     Status status =
         co_await plain_copy(executor, context, packed.bytes(), from, bytes, sink.location.gpu);
     GANTRY_CO_TRY(status);
-    status =
-        co_await unpack_inside_gpu(executor, context, sink.piece(first, bytes), packed.bytes());
+    status = co_await unpack_inside_gpu(executor, context, sink.piece(first, bytes), packed.bytes(),
+                                        notice_of_awaited(bytes));
     co_return status;
 }
 
@@ -86,8 +87,8 @@ Task<Status> repack(Executor& executor, Context& context, Side source, Side sink
     }
     const BounceBuffer packed(context.device, source.at(0), bytes, BounceBuffer::Place::gpu);
     if (packed.bytes() == nullptr) co_return no_memory_aside();
-    status =
-        co_await pack_inside_gpu(executor, context, source.piece(first, bytes), packed.bytes());
+    status = co_await pack_inside_gpu(executor, context, source.piece(first, bytes), packed.bytes(),
+                                      notice_of_awaited(bytes));
     GANTRY_CO_TRY(status);
     status = co_await unpack_from(executor, context, sink, first, bytes, packed.bytes(),
                                   source.location.gpu);

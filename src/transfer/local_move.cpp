@@ -38,7 +38,8 @@ Task<Status> move_locally(Executor& executor, Context& context, Side source, Byt
                                                packed.get(), plan::Movers::copy_engines);
         else
             status = co_await device_copy(executor, context, packed.get(), source.at(0),
-                                          source_bytes, source.location.gpu, device::Engine::d2h);
+                                          source_bytes, source.location.gpu, device::Engine::d2h,
+                                          notice_of_awaited(source_bytes));
         GANTRY_CO_TRY(status);
         source = Side{Buffer{.address = packed.get()}, device::Location{}};
     }
@@ -49,7 +50,7 @@ Task<Status> move_locally(Executor& executor, Context& context, Side source, Byt
         const int gpu =
             std::max({source.on_device() ? source.location.gpu : -1, sink.location.gpu, 0});
         status = co_await device_copy(executor, context, sink.at(0), source.at(0), accepted, gpu,
-                                      device::Engine::automatic);
+                                      device::Engine::automatic, notice_of_awaited(accepted));
     } else if (source.contiguous()) {
         copy_in(sink, 0, accepted, source.at(0));
     } else {

@@ -73,8 +73,10 @@ Task<Status> device_copy(Executor& executor, Context& context, void* destination
     return device_copy(executor, context, copy);
 }
 
-// Copies that somebody waits for, one after the other.
-constexpr Bytes kMostByFlag = 64 * kKiB;
+device::Notice notice_of_awaited(Bytes bytes) {
+    constexpr Bytes kMostByFlag = 64 * kKiB;
+    return bytes <= kMostByFlag ? device::Notice::flag : device::Notice::event;
+}
 
 Task<Status> copy(Executor& executor, Context& context, void* destination, const void* source,
                   Bytes bytes) {
@@ -86,9 +88,9 @@ Task<Status> copy(Executor& executor, Context& context, void* destination, const
         if (!from.ok()) co_return from.status();
         if (const int gpu = std::max(to->gpu, from->gpu); gpu >= 0) {
             context.arbiter.use(gpu);
-            Status status = co_await device_copy(
-                executor, context, destination, source, bytes, gpu, device::Engine::automatic,
-                bytes <= kMostByFlag ? device::Notice::flag : device::Notice::event);
+            Status status =
+                co_await device_copy(executor, context, destination, source, bytes, gpu,
+                                     device::Engine::automatic, notice_of_awaited(bytes));
             co_return status;
         }
     }

@@ -24,6 +24,9 @@ void copy_out(const Side& side, Bytes offset, Bytes bytes, std::byte* to,
 void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from,
              Stores stores = Stores::cached);
 
+// How the end of a copy is seen that somebody waits for before anything else.
+device::Notice notice_of_awaited(Bytes bytes);
+
 // One copy through the device.
 Task<Status> device_copy(Executor& executor, Context& context, device::Copy copy);
 Task<Status> device_copy(Executor& executor, Context& context, void* destination,

@@ -129,6 +129,32 @@ MPI_CASE(copies_inside_a_process_of_no_pattern, 1) {
     every_call(no_pattern());
 }
 
+// The program waits for it: its end is a word in host memory, not an event that the driver is asked for.
+MPI_CASE(a_small_pack_costs_one_launch_and_no_query, 1) {
+    if (!gpu().simulated) skip("needs the simulator's counters");
+    use_device(0);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    OK(MPI_Type_vector(32, 8, 24, MPI_BYTE, &type));
+    OK(MPI_Type_commit(&type));
+    Memory from(Kind::device, 1024, 0), to(Kind::device, 1024, 0);
+    Calls all;
+    for (int call = 0; call < 2; ++call) {
+        const Calls before = calls();
+        int at = 0;
+        OK(MPI_Pack(from.data(), 1, type, to.data(), 256, &at, MPI_COMM_SELF));
+        at = 0;
+        OK(MPI_Unpack(to.data(), 256, &at, from.data(), 1, type, MPI_COMM_SELF));
+        all = calls();
+        all.launches -= before.launches;
+        all.queries -= before.queries;
+        all.copies -= before.copies;
+    }
+    CHECK(all.launches == 2);
+    CHECK(all.copies == 0);
+    CHECK(all.queries == 0);
+    OK(MPI_Type_free(&type));
+}
+
 // What comes from a neighbour is aside until the own data has left.
 MPI_CASE(sendrecv_replace_of_structures, 2) {
     use_device(0);
