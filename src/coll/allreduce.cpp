@@ -44,10 +44,6 @@ Task<Status> by_messages(Executor& executor, Team team, ReductionCall call, plan
         co_return done;
     }
     reducer = placed(team, source, sink, reducer);
-    if (plan.algorithm == plan::Algorithm::reduce_bcast) {
-        Status done = co_await allreduce_reduce_bcast(executor, run, source, sink, reducer);
-        co_return done;
-    }
     Image vector;
     Status ready;
     const bool in_sink = works_in(team, sink, reducer);

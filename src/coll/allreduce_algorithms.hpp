@@ -15,8 +15,5 @@ Task<Status> allreduce_ring(Executor& executor, Run& run, p2p::Buffer vector, Re
 // Each rank combines a share of everybody's `source`, by `combining`; then the shares go around.
 Task<Status> allreduce_in_shares(Executor& executor, Run& run, p2p::Buffer source,
                                  p2p::Buffer vector, Reducer reducer, CombineShares combining);
-// To one rank and from there to all; buffers may lie anywhere.
-Task<Status> allreduce_reduce_bcast(Executor& executor, Run& run, p2p::Buffer source,
-                                    p2p::Buffer sink, Reducer reducer);
 
 }  // namespace gantry::coll

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // In shares: each rank combines one, around a ring, pairwise or in rank order, and then everybody gets
-// all of them. And by one rank: a reduction, then a broadcast.
+// all of them.
 //
 //     ring and pairwise: steps 2 (P - 1) (P - 1 + log2 P for a power of two); bytes sent per rank
 //     2n (P - 1) / P; memory: two pieces
 #include "coll/allreduce_algorithms.hpp"
-#include "coll/bcast_algorithms.hpp"
 
 namespace gantry::coll {
 
@@ -23,13 +22,6 @@ Task<Status> allreduce_in_shares(Executor& executor, Run& run, p2p::Buffer sourc
     Status met =
         co_await combining(executor, run, source, shares, shares.of(vector, run.rank()), reducer);
     met = co_await gather_shares(executor, run, vector, shares, 0);
-    co_return met;
-}
-
-Task<Status> allreduce_reduce_bcast(Executor& executor, Run& run, p2p::Buffer source,
-                                    p2p::Buffer sink, Reducer reducer) {
-    Status met = co_await reduce_binomial(executor, run, source, sink, reducer, 0);
-    met = co_await bcast_binomial(executor, run, sink, 0);
     co_return met;
 }
 

@@ -175,9 +175,6 @@ void allreduce(const CollAsk& ask, CollCandidates& list) {
               .time = pairwise_reduction(ask) + ring(ask, ask.share()),
               .why = "long: every rank combines a share, in rank order",
               .impossible = not_in_shares(ask)});
-    list.add({.algorithm = Algorithm::reduce_bcast,
-              .time = tree(ask, true) + tree(ask, false),
-              .why = "one rank combines, and tells all"});
     in_rank_order(list, ask.to_all(bytes) + (ask.ranks - 1) * ask.combine(bytes),
                   ordered_reduction(ask) + ring(ask, ask.share()));
 }

@@ -33,7 +33,6 @@ enum class Algorithm : std::uint8_t {
     recursive_doubling,
     rabenseifner,
     ring,
-    reduce_bcast,
     recursive_halving,
     pairwise,
     bruck,
@@ -52,7 +51,7 @@ enum class Algorithm : std::uint8_t {
     lane,           // small blocking calls: through numbered cells, without a meeting
     reads,          // out of the host memory of the others, which the kernel copies
 };
-inline constexpr int kAlgorithms = 25;
+inline constexpr int kAlgorithms = 24;
 inline bool is_on_board(Algorithm algorithm) {
     return algorithm >= Algorithm::cells;
 }

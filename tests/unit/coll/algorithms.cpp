@@ -364,7 +364,7 @@ const std::vector<Algorithms>& all_algorithms() {
         {Collective::reduce,
          {binomial, rabenseifner, pairwise, Algorithm::fold, ordered, hierarchical}},
         {Collective::allreduce,
-         {recursive_doubling, rabenseifner, ring, pairwise, reduce_bcast, Algorithm::fold, ordered,
+         {recursive_doubling, rabenseifner, ring, pairwise, Algorithm::fold, ordered,
           hierarchical}},
         {Collective::reduce_scatter, {recursive_halving, pairwise, binomial, ordered}},
         {Collective::allgather, {recursive_doubling, bruck, ring, spread, hierarchical}},

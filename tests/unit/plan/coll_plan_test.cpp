@@ -408,7 +408,7 @@ TEST(CollPlan, ExplainSaysWhichAlgorithmAndWhatItBeat) {
     const std::string text = explain.text(0);
     EXPECT_THAT(text, HasSubstr("allreduce"));
     EXPECT_THAT(text, HasSubstr("6 ranks  8 B  3 calls"));
-    EXPECT_THAT(text, HasSubstr("reduce_bcast"));
+    EXPECT_THAT(text, HasSubstr("recursive_doubling"));
     EXPECT_THAT(text, HasSubstr("ring: fewer elements than ranks"));
     Result<Record> read = record_from_json(explain.json(0));
     ASSERT_TRUE(read.ok()) << read.status().text();
