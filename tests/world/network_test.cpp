@@ -2,6 +2,7 @@
 //
 // What only a network shows: slots that are granted to the peer, messages that overtake their
 // own envelope.
+#include "sanitized.hpp"
 #include "p2p/wire.hpp"
 #include "world/harness/programs.hpp"
 
@@ -165,7 +166,7 @@ TEST(NetworkOrder, AMessageThatCannotLeaveHoldsUpNoneBehindIt) {
 }
 
 TEST(NetworkOrder, PiecesThatOvertakeTheirEnvelopeAreNotLost) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(8); ++seed) {
         World world({.machine = "c2050-qdr",
                      .ranks = 2,
                      .ranks_per_node = 2,

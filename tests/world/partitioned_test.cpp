@@ -4,6 +4,7 @@
 // are under way, on networks that reorder and repeat; received as other partitions than they were sent.
 #include "mpi/partitioned/receive.hpp"
 #include "mpi/partitioned/send.hpp"
+#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include <algorithm>
@@ -125,7 +126,7 @@ void expect_right(const Options& options, Place where, Shape shape, Bytes messag
 constexpr Shape kShapes[] = {{960, 16, 10}, {4096, 1, 64}, {64 * 1024, 64, 16}, {1 << 20, 8, 32}};
 
 TEST(Partitioned, ArriveWhateverTheOrderOverANetworkThatReordersAndRepeats) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    for (std::uint64_t seed = 1; seed <= repetitions(8); ++seed)
         for (const Shape& shape : kShapes)
             for (const Bytes message : {Bytes{0}, Bytes{32 * kKiB}}) {
                 Options options{.seed = seed, .jitter = 3 * kMicrosecond};

@@ -2,6 +2,7 @@
 //
 // Ready-to-receive in exchanges (MPI_Sendrecv): both ranks name their buffers, and both put. What
 // holds for a lone receive is in ready_to_receive_test.cpp.
+#include "sanitized.hpp"
 #include "world/harness/ready_to_receive.hpp"
 
 namespace gantry::world {
@@ -106,7 +107,7 @@ TEST(ReadyToReceiveExchange, WhoFindsTheRtrPuts) {
 
 TEST(ReadyToReceiveExchange, AllBytesAreRightHoweverFarTheRanksAreApart) {
     std::uint64_t puts_of_all = 0;
-    for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(24); ++seed) {
         Options options = two_gpus(seed);
         options.ranks = options.ranks_per_node = seed % 3 == 0 ? 4 : 2;
         options.jitter = static_cast<Nanoseconds>(seed % 3) * 2 * kMicrosecond;

@@ -3,6 +3,7 @@
 // Ready-to-receive (p2p/protocols/put_after_rtr.cpp): a blocking receive between two GPUs names
 // its buffer, and a sender that has mapped it puts at once. Counted, failed, overtaken and mixed
 // with everything that must not be put.
+#include "sanitized.hpp"
 #include "p2p/wire.hpp"
 #include "world/harness/ready_to_receive.hpp"
 
@@ -452,7 +453,7 @@ Task<Status> receive_mixed(Rank& rank, Mixed mixed) {
 
 TEST(ReadyToReceive, MixedWithEverythingElseAllBytesAreRight) {
     std::uint64_t puts_of_all = 0;
-    for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(24); ++seed) {
         Options options = two_gpus(seed);
         options.explain = seed % 4 < 2;
         options.jitter = static_cast<Nanoseconds>(seed % 3) * 4 * kMicrosecond;

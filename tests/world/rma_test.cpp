@@ -5,6 +5,7 @@
 // out so that nothing happens which MPI forbids: in one phase a slot is written by one operation, or
 // changed by sums of any ranks, or only read. Behind each phase every rank compares its memory, and
 // everything that it has read, with the model.
+#include "sanitized.hpp"
 #include "coll/bcast.hpp"
 #include "transfer/buffer.hpp"
 #include "world/harness/window_parts.hpp"
@@ -367,7 +368,8 @@ Task<Status> random_program(Rank& rank, const Plan& plan) {
 }
 
 void run_seeds(std::uint64_t first, std::uint64_t last, const Options& like) {
-    for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const auto some = static_cast<std::uint64_t>(repetitions(static_cast<int>(last - first + 1)));
+    for (std::uint64_t seed = first; seed < first + some; ++seed) {
         const Plan plan = plan_of(seed);
         Options options = like;
         options.ranks = plan.ranks;
@@ -418,7 +420,7 @@ Task<Status> work_at_a_rank_that_dies(Rank& rank, std::uint64_t seed) {
 }
 
 TEST(Rma, WhoWorksAtARankThatDiesHearsOfIt) {
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(40); ++seed) {
         World world({.ranks = 3,
                      .ranks_per_node = 1 + static_cast<int>(seed % 3),
                      .seed = seed,

@@ -3,6 +3,7 @@
 // Which messages are like the one before, so that they are selection hits, and which are not: of fresh
 // memory that could be mapped, of another size, behind one of another kind, to host memory. Told by
 // flags or by chunks, each has its own bytes (slot_flag_test.cpp has what goes wrong).
+#include "sanitized.hpp"
 #include "world/harness/openings.hpp"
 #include "world/harness/programs.hpp"
 
@@ -360,7 +361,7 @@ Task<Status> mix(Rank& rank, std::uint64_t seed) {
 }
 
 TEST(MixedSlots, EachMessageHasItsOwnBytes) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(8); ++seed) {
         World world(one_node(seed, [](config::Config& config) {
             staged(config);
             config.chunk = 256 * kKiB;

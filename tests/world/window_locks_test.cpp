@@ -2,6 +2,7 @@
 //
 // Who waits for the lock of a window gets it in turn: whichever ranks take it again and again, and whether
 // they reach its word themselves or ask the target by message.
+#include "sanitized.hpp"
 #include "world/harness/window_parts.hpp"
 
 namespace gantry::world {
@@ -63,7 +64,7 @@ void expect_a_turn(Contest contest, int ranks_per_node, std::uint64_t seed) {
 }
 
 TEST(WindowLocks, AWriterHasItsTurnAmongReaders) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    for (std::uint64_t seed = 1; seed <= repetitions(8); ++seed)
         for (const int ranks_per_node : {1, 2, 4}) {
             expect_a_turn({}, ranks_per_node, seed);
             expect_a_turn({.target_alone = true}, ranks_per_node, seed);
@@ -71,7 +72,7 @@ TEST(WindowLocks, AWriterHasItsTurnAmongReaders) {
 }
 
 TEST(WindowLocks, AReaderOrWriterHasItsTurnAmongWriters) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    for (std::uint64_t seed = 1; seed <= repetitions(8); ++seed)
         for (const int ranks_per_node : {1, 2, 4})
             for (const Lock once : {Lock::shared, Lock::exclusive}) {
                 expect_a_turn({.again = Lock::exclusive, .once = once}, ranks_per_node, seed);

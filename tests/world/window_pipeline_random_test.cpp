@@ -2,6 +2,7 @@
 //
 // Random large puts and gets between nodes whose network does not reach device memory. Every rank puts
 // parts of any size, strided or not, into its own share of every rank's memory, and reads them again.
+#include "sanitized.hpp"
 #include "world/harness/window_parts.hpp"
 
 #include <algorithm>
@@ -167,7 +168,8 @@ Task<Status> random_program(Rank& rank, Random program) {
 }
 
 void run_seeds(std::uint64_t first, std::uint64_t last, const Options& like) {
-    for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const auto some = static_cast<std::uint64_t>(repetitions(static_cast<int>(last - first + 1)));
+    for (std::uint64_t seed = first; seed < first + some; ++seed) {
         Options options = like;
         options.ranks = 2 + static_cast<int>(seed % 2);
         options.seed = seed;

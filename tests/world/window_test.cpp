@@ -2,6 +2,7 @@
 //
 // Windows of device messages between two GPUs of a node: many small ones share a kernel, larger ones
 // a call for copy engines.
+#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include <deque>
@@ -339,7 +340,7 @@ Task<Status> windows_until_the_other_dies(Rank& rank, Cut& cut) {
 
 TEST(Window, DeathOfThePeerEndsEveryMessageOfAWindow) {
     for (const int victim : {0, 1}) {
-        for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        for (std::uint64_t seed = 1; seed <= repetitions(10); ++seed) {
             World world(two_gpus(seed));
             world.kill_at(5 * kMillisecond +
                               static_cast<Nanoseconds>(world.timeline().random(100 * kMicrosecond)),

@@ -191,7 +191,7 @@ world::Options random_world(const Scene& scene, std::uint64_t seed) {
 }
 
 TEST(RandomNeighbors, GetTheRightBytes) {
-    for (std::uint64_t seed = 1; seed <= 36; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(36); ++seed) {
         const Scene scene = random_scene(seed, seed % 10 == 0 ? 30 : 9);
         run(scene, random_world(scene, seed));
         if (HasFailure()) break;

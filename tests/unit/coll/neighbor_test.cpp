@@ -2,6 +2,7 @@
 //
 // Neighbor exchanges and the edges of distributed graphs in the world, against plain models: a
 // torus is asked coordinate by coordinate, a graph is one list of edges that every rank knows.
+#include "sanitized.hpp"
 #include "coll/graph_edges.hpp"
 #include "coll/neighbor_exchange.hpp"
 #include "collective_world.hpp"
@@ -271,7 +272,7 @@ void expect_graph(int ranks, std::uint64_t seed, Place place) {
 }
 
 TEST(DistributedGraph, EdgesReachBothEndsInOneOrderAndCarryTheirBlocks) {
-    for (std::uint64_t seed = 1; seed <= 12; ++seed)
+    for (std::uint64_t seed = 1; seed <= repetitions(12); ++seed)
         for (int ranks : {1, 2, 3, 5, 8})
             expect_graph(ranks, seed, seed % 2 == 0 ? Place::device : Place::host);
 }
