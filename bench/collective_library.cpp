@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "collective_way.hpp"
 
+#include "grid.hpp"
 #include "job.hpp"
 
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace gantry::bench {
 namespace {
 
 const MPI_Comm kWorld = MPI_COMM_WORLD;
+
+std::size_t blocks(const Collective& call) {
+    return std::max(static_cast<std::size_t>(call.ranks), call.neighbors.size());
+}
 
 class LibraryCollective final : public CollectiveWay {
   public:
@@ -21,16 +27,19 @@ class LibraryCollective final : public CollectiveWay {
           out_(out.message(0)),
           in_(in.message(0)),
           count_(static_cast<int>(call.count)),
-          counts_(static_cast<std::size_t>(call.ranks), count_),
-          types_(static_cast<std::size_t>(call.ranks), MPI_INT) {
-        for (int block = 0; block < call.ranks; ++block) {
+          counts_(blocks(call), count_),
+          types_(blocks(call), MPI_INT) {
+        for (int block = 0; block < static_cast<int>(counts_.size()); ++block) {
             displacements_.push_back(block * count_);
             byte_displacements_.push_back(block * count_ * static_cast<int>(sizeof(Number)));
+            addresses_.push_back(byte_displacements_.back());
         }
+        if (is_with_neighbors(operation_)) grid_ = grid_of_all_ranks();
         if (form == Form::persistent) init();
     }
     ~LibraryCollective() override {
         if (form_ == Form::persistent) MPI_Request_free(&request_);
+        if (grid_ != MPI_COMM_NULL) MPI_Comm_free(&grid_);
     }
     std::string name() const override { return library_name(); }
     void start() override {
@@ -102,6 +111,30 @@ class LibraryCollective final : public CollectiveWay {
         case Operation::exscan:                                                                   \
             FORM(exscan, Exscan, out_, in_, count_, MPI_INT, MPI_SUM, kWorld);                    \
             break;                                                                                \
+        case Operation::neighbor_allgather:                                                       \
+            FORM(neighbor_allgather, Neighbor_allgather, out_, count_, MPI_INT, in_, count_,      \
+                 MPI_INT, grid_);                                                                 \
+            break;                                                                                \
+        case Operation::neighbor_allgatherv:                                                      \
+            FORM(neighbor_allgatherv, Neighbor_allgatherv, out_, count_, MPI_INT, in_,            \
+                 counts_.data(), displacements_.data(), MPI_INT, grid_);                          \
+            break;                                                                                \
+        case Operation::neighbor_alltoall:                                                        \
+            FORM(neighbor_alltoall, Neighbor_alltoall, out_, count_, MPI_INT, in_, count_,        \
+                 MPI_INT, grid_);                                                                 \
+            break;                                                                                \
+        case Operation::neighbor_alltoallv:                                                       \
+            FORM(neighbor_alltoallv, Neighbor_alltoallv, out_, counts_.data(),                    \
+                 displacements_.data(), MPI_INT, in_, counts_.data(), displacements_.data(),      \
+                 MPI_INT, grid_);                                                                 \
+            break;                                                                                \
+        case Operation::neighbor_alltoallw:                                                       \
+            FORM(neighbor_alltoallw, Neighbor_alltoallw, out_, counts_.data(), addresses_.data(), \
+                 types_.data(), in_, counts_.data(), addresses_.data(), types_.data(), grid_);    \
+            break;                                                                                \
+        case Operation::fan_in:                                                                   \
+        case Operation::fan_out:                                                                  \
+        case Operation::pairs: break;                                                             \
     }
 #define GANTRY_BENCH_BLOCKING(lower, Upper, ...) MPI_##Upper(__VA_ARGS__)
 #define GANTRY_BENCH_NONBLOCKING(lower, Upper, ...) MPI_I##lower(__VA_ARGS__, &request_)
@@ -120,7 +153,9 @@ class LibraryCollective final : public CollectiveWay {
     void *out_, *in_;
     int count_;
     std::vector<int> counts_, displacements_, byte_displacements_;
+    std::vector<MPI_Aint> addresses_;
     std::vector<MPI_Datatype> types_;
+    MPI_Comm grid_ = MPI_COMM_NULL;
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
@@ -128,6 +163,7 @@ class LibraryCollective final : public CollectiveWay {
 
 std::unique_ptr<CollectiveWay> library_collective(const Collective& call, Form form,
                                                   const Buffer& out, const Buffer& in) {
+    if (is_of_messages(call.operation)) return library_messages(call, out, in);
     return std::make_unique<LibraryCollective>(call, form, out, in);
 }
 

@@ -8,7 +8,7 @@
 namespace gantry::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Operation>, 16> kNames = {{
+constexpr std::array<std::pair<std::string_view, Operation>, 24> kNames = {{
     {"barrier", Operation::barrier},
     {"bcast", Operation::bcast},
     {"gather", Operation::gather},
@@ -25,6 +25,14 @@ constexpr std::array<std::pair<std::string_view, Operation>, 16> kNames = {{
     {"reduce_scatter", Operation::reduce_scatter},
     {"scan", Operation::scan},
     {"exscan", Operation::exscan},
+    {"neighbor_allgather", Operation::neighbor_allgather},
+    {"neighbor_allgatherv", Operation::neighbor_allgatherv},
+    {"neighbor_alltoall", Operation::neighbor_alltoall},
+    {"neighbor_alltoallv", Operation::neighbor_alltoallv},
+    {"neighbor_alltoallw", Operation::neighbor_alltoallw},
+    {"fan_in", Operation::fan_in},
+    {"fan_out", Operation::fan_out},
+    {"pairs", Operation::pairs},
 }};
 
 constexpr Number kOverwritten = -1;
@@ -42,17 +50,28 @@ int summed(const Collective& call) {
 }
 
 Number expected(const Collective& call, int block, std::size_t index, int sample) {
+    const int neighbor =
+        is_with_neighbors(call.operation) ? call.neighbors[static_cast<std::size_t>(block)] : 0;
     switch (call.operation) {
         case Operation::bcast: return value(kCollectiveRoot, 0, index, sample);
         case Operation::gather:
         case Operation::gatherv:
+        case Operation::fan_in:
         case Operation::allgather:
         case Operation::allgatherv: return value(block, 0, index, sample);
         case Operation::scatter:
+        case Operation::fan_out:
         case Operation::scatterv: return value(kCollectiveRoot, call.rank, index, sample);
         case Operation::alltoall:
         case Operation::alltoallv:
         case Operation::alltoallw: return value(block, call.rank, index, sample);
+        case Operation::neighbor_allgather:
+        case Operation::neighbor_allgatherv: return value(neighbor, 0, index, sample);
+        // What comes from one side left at the other one.
+        case Operation::neighbor_alltoall:
+        case Operation::neighbor_alltoallv:
+        case Operation::neighbor_alltoallw: return value(neighbor, block ^ 1, index, sample);
+        case Operation::pairs: return value(partner(call), 0, index, sample);
         default: break;
     }
     const int to = call.operation == Operation::reduce_scatter ? call.rank : 0;
@@ -63,6 +82,20 @@ Number expected(const Collective& call, int block, std::size_t index, int sample
 }
 
 }  // namespace
+
+bool is_with_neighbors(Operation operation) {
+    return operation >= Operation::neighbor_allgather && operation <= Operation::neighbor_alltoallw;
+}
+
+bool is_of_messages(Operation operation) {
+    return operation >= Operation::fan_in;
+}
+
+int partner(const Collective& call) {
+    const int half = call.ranks / 2;
+    if (call.rank >= 2 * half) return call.rank;
+    return call.rank < half ? call.rank + half : call.rank - half;
+}
 
 std::optional<Operation> operation_named(std::string_view name) {
     for (const auto& [word, operation] : kNames)
@@ -79,11 +112,15 @@ int blocks_out(const Collective& call) {
         case Operation::barrier:
         case Operation::bcast: return 0;
         case Operation::scatter:
+        case Operation::fan_out:
         case Operation::scatterv: return call.rank == kCollectiveRoot ? call.ranks : 0;
         case Operation::alltoall:
         case Operation::alltoallv:
         case Operation::alltoallw:
         case Operation::reduce_scatter: return call.ranks;
+        case Operation::neighbor_alltoall:
+        case Operation::neighbor_alltoallv:
+        case Operation::neighbor_alltoallw: return static_cast<int>(call.neighbors.size());
         default: return 1;
     }
 }
@@ -92,6 +129,7 @@ int blocks_in(const Collective& call) {
     switch (call.operation) {
         case Operation::barrier: return 0;
         case Operation::gather:
+        case Operation::fan_in:
         case Operation::gatherv: return call.rank == kCollectiveRoot ? call.ranks : 0;
         case Operation::reduce: return call.rank == kCollectiveRoot ? 1 : 0;
         case Operation::allgather:
@@ -100,6 +138,11 @@ int blocks_in(const Collective& call) {
         case Operation::alltoallv:
         case Operation::alltoallw: return call.ranks;
         case Operation::exscan: return call.rank == 0 ? 0 : 1;
+        case Operation::neighbor_allgather:
+        case Operation::neighbor_allgatherv:
+        case Operation::neighbor_alltoall:
+        case Operation::neighbor_alltoallv:
+        case Operation::neighbor_alltoallw: return static_cast<int>(call.neighbors.size());
         default: return 1;
     }
 }

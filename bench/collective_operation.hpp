@@ -32,8 +32,20 @@ enum class Operation {
     allreduce,
     reduce_scatter,
     scan,
-    exscan
+    exscan,
+    // With the six neighbours of a periodic 3D grid of all ranks.
+    neighbor_allgather,
+    neighbor_allgatherv,
+    neighbor_alltoall,
+    neighbor_alltoallv,
+    neighbor_alltoallw,
+    // Messages of all ranks at once: to rank 0, from rank 0, between two halves of the ranks.
+    fan_in,
+    fan_out,
+    pairs
 };
+bool is_with_neighbors(Operation operation);
+bool is_of_messages(Operation operation);
 std::optional<Operation> operation_named(std::string_view name);
 std::string_view name(Operation operation);
 
@@ -44,7 +56,11 @@ struct Collective {
     Operation operation = Operation::barrier;
     int rank = 0, ranks = 1;
     std::size_t count = 0;
+    std::vector<int>
+        neighbors;  // ranks, in the order of a Cartesian grid's: low, high of each dimension
 };
+// Of `pairs`: the other one of this rank's pair; the rank itself where its half is one larger.
+int partner(const Collective& call);
 
 // Blocks of the buffers of this rank; 0: the rank has no such buffer.
 int blocks_out(const Collective& call);

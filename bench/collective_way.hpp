@@ -24,6 +24,9 @@ class CollectiveWay {
 // All ranks make the same ways in the same order, for buffers that outlive them.
 std::unique_ptr<CollectiveWay> library_collective(const Collective& call, Form form,
                                                   const Buffer& out, const Buffer& in);
+// The operations that are messages (is_of_messages).
+std::unique_ptr<CollectiveWay> library_messages(const Collective& call, const Buffer& out,
+                                                const Buffer& in);
 // Null, with a reason, where NCCL has no such operation or cannot be loaded.
 std::unique_ptr<CollectiveWay> nccl_collective(const Collective& call, const Buffer& out,
                                                const Buffer& in, std::string* why_not);

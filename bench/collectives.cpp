@@ -5,7 +5,7 @@
 // is checked behind every sample.
 //
 // BYTES is what one rank has for one other (alltoall), one rank's block (gather, scatter, allgather,
-// reduce_scatter), or the vector.
+// reduce_scatter), what it has for one neighbour (neighbor_...), the vector, or the message.
 //
 // With --overlap (computing.hpp) a rank computes, about as long as the call takes, between its start and
 // its end.
@@ -15,6 +15,7 @@
 #include "collective_way.hpp"
 #include "computing.hpp"
 #include "driver.hpp"
+#include "grid.hpp"
 #include "job.hpp"
 #include "measure.hpp"
 #include "openacc.hpp"
@@ -197,6 +198,7 @@ int collectives(int argc, char** argv) {
         driver().start(asked.gpus.empty() ? 0
                                           : asked.gpus[static_cast<std::size_t>(call.rank % all)]);
     }
+    if (is_with_neighbors(call.operation)) call.neighbors = neighbors_in_grid();
     bool headed = false;
     std::vector<std::string> why_not;
     for (const Bytes bytes : asked.sizes) {

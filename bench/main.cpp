@@ -11,6 +11,7 @@
 #include "openacc.hpp"
 #include "plot.hpp"
 #include "side_by_side.hpp"
+#include "startup.hpp"
 
 #include <fmt/format.h>
 
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
     using namespace gantry::bench;
     if (argc > 1 && is_collective(argv[1])) return collectives(argc, argv);
     if (argc > 1 && std::string_view(argv[1]) == "plot") return plot(argc, argv);
+    if (argc > 1 && std::string_view(argv[1]) == "startup") return startup(argc, argv);
     if (wants_side_by_side(argc, argv) && !launched()) return side_by_side(parse(argc, argv, true));
     const bool wants_demo = argc > 1 && std::string_view(argv[1]) == "demo";
     if (wants_demo) prepare_taken_path();

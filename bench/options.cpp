@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
-#include "collective_options.hpp"
 #include "job.hpp"
 
 #include <CLI/CLI.hpp>
@@ -168,7 +167,11 @@ Options parse(int argc, char** argv, bool talk) {
         "gantry-bench: messages and one-sided operations between two ranks, host and device "
         "memory");
     app.footer(
-        "Collective operations of any number of ranks have options of their own: alltoall --help. "
+        "Collective operations of any number of ranks have options of their own: alltoall --help; "
+        "so "
+        "have those with neighbours (neighbor_alltoall), and fan_in, fan_out and pairs, messages "
+        "of "
+        "all ranks at once. startup: what MPI_Init and sessions take. "
         "plot FILE... draws what was printed with --json.");
     app.require_subcommand(1);
     struct Row {
@@ -365,47 +368,6 @@ std::vector<std::string> arguments_of_a_run(const Options& options) {
 std::string command_for(const Options& options, Bytes bytes) {
     return fmt::format("mpiexec -n {} gantry-bench {}", 2 * options.pairs,
                        fmt::join(words_of(options, {bytes}), " "));
-}
-
-// Here, and not beside what it is for: command lines take long to compile, wherever they are.
-CollectiveOptions parse_collective(int argc, char** argv) {
-    CollectiveOptions asked;
-    std::string placement = "D", form = "blocking";
-    CLI::App app("Collective operations: time of one call, in any kind of memory");
-    app.add_option("operation", asked.operation)->required();
-    app.add_option("placement", placement,
-                   "D device, H host, M managed, P page-locked, A OpenACC's")
-        ->check(CLI::IsMember({"D", "H", "M", "P"}));
-    std::string sizes = "8,4K,64K,256K,1M,4M";
-    app.add_option("-m,--sizes", sizes, "bytes and ranges, such as 8,64K,1M:4M");
-    app.add_option("--form", form, "blocking, nonblocking or persistent calls")
-        ->check(CLI::IsMember({"blocking", "nonblocking", "persistent"}));
-    app.add_flag("--overlap", asked.overlap,
-                 "how much of a call hides behind computing as long (not of blocking calls)");
-    app.add_flag("--floor", asked.floor,
-                 "beside stores into mapped buffers by hand (device memory of one machine)");
-    app.add_flag("--nccl", asked.nccl, "beside NCCL, if its library is found (or NCCL_LIBRARY)");
-    app.add_option("--gpus", asked.gpus, "of the ranks, in turn; all there are if not said")
-        ->delimiter(',');
-    app.add_option("-i,--iterations", asked.samples, "samples of each size");
-    app.add_flag("!--no-validation", asked.validate, "do not check what arrived");
-    app.add_flag("--json", asked.json, "a line of JSON for each size");
-    try {
-        app.parse(argc, argv);
-        asked.sizes = sizes_of(asked.operation == "barrier" ? "0" : sizes);
-        if (asked.overlap && form == "blocking")
-            throw CLI::ValidationError("--overlap", "needs --form nonblocking or persistent");
-        if ((asked.floor || asked.nccl) && placement != "D")
-            throw CLI::ValidationError("--floor and --nccl", "are of device memory (D)");
-    } catch (const CLI::ParseError& wrong) {
-        const int code = first() ? app.exit(wrong) : 1;
-        finish(code);
-    }
-    asked.placement = static_cast<Placement>(placement[0]);
-    asked.form = form == "blocking"      ? Form::blocking
-                 : form == "nonblocking" ? Form::nonblocking
-                                         : Form::persistent;
-    return asked;
 }
 
 }  // namespace gantry::bench

@@ -45,8 +45,13 @@ void* find(const char* symbol) {
 
 void* of(MPI_Comm comm) {
     static void* const world = find("ompi_mpi_comm_world");
-    if (comm != MPI_COMM_WORLD) unknown("communicator");
-    return world;
+    if (comm == MPI_COMM_SELF || comm == MPI_COMM_NULL) unknown("communicator");
+    return comm == MPI_COMM_WORLD ? world : static_cast<void*>(comm);
+}
+
+void* of(MPI_Errhandler handler) {
+    if (handler != MPI_ERRORS_ARE_FATAL) unknown("error handler");
+    return find("ompi_mpi_errors_are_fatal");
 }
 
 void* of(MPI_Datatype type) {
@@ -265,6 +270,40 @@ int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuse
     check(statuses);
     const Requests converted(count, requests);
     return theirs(count, requests, flag, nullptr);
+}
+int MPI_Dims_create(int ranks, int dimensions, int* sizes) {
+    THEIRS("MPI_Dims_create", int, int, int*);
+    return theirs(ranks, dimensions, sizes);
+}
+int MPI_Cart_create(MPI_Comm comm, int dimensions, const int* sizes, const int* periodic,
+                    int reorder, MPI_Comm* made) {
+    THEIRS("MPI_Cart_create", void*, int, const int*, const int*, int, MPI_Comm*);
+    return theirs(of(comm), dimensions, sizes, periodic, reorder, made);
+}
+int MPI_Cart_shift(MPI_Comm comm, int dimension, int by, int* source, int* destination) {
+    THEIRS("MPI_Cart_shift", void*, int, int, int*, int*);
+    return theirs(of(comm), dimension, by, source, destination);
+}
+int MPI_Comm_free(MPI_Comm* comm) {
+    THEIRS("MPI_Comm_free", MPI_Comm*);
+    return theirs(comm);
+}
+int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+    THEIRS("MPI_Session_init", void*, void*, MPI_Session*);
+    return theirs(of(info), of(handler), session);
+}
+int MPI_Session_finalize(MPI_Session* session) {
+    THEIRS("MPI_Session_finalize", MPI_Session*);
+    return theirs(session);
+}
+int MPI_Group_from_session_pset(MPI_Session session, const char* set, MPI_Group* group) {
+    THEIRS("MPI_Group_from_session_pset", MPI_Session, const char*, MPI_Group*);
+    return theirs(session, set, group);
+}
+int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info,
+                               MPI_Errhandler handler, MPI_Comm* comm) {
+    THEIRS("MPI_Comm_create_from_group", MPI_Group, const char*, void*, void*, MPI_Comm*);
+    return theirs(group, tag, of(info), of(handler), comm);
 }
 int MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
     THEIRS("MPI_Comm_group", void*, MPI_Group*);

@@ -72,12 +72,27 @@ class Options(unittest.TestCase):
 
     def test_every_collective_in_its_forms(self):
         operations = ("bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
-                      "alltoallw", "reduce", "allreduce", "reduce_scatter", "scan", "exscan")
+                      "alltoallw", "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "neighbor_allgather",
+                      "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw")
         for index, operation in enumerate(operations):
             for form in ("blocking", ("nonblocking", "persistent")[index % 2]):
                 with self.subTest(f"{operation} {form}"):
                     self.assertEqual(sizes_in(self.good(operation, "H", "-m", "8,3K", "-i", "2", "--form", form, job=3)), [8, 3072])
         self.assertEqual(sizes_in(self.good("barrier", "H", "-i", "2", job=3)), [0])
+
+    def test_messages_of_all_ranks_at_once(self):
+        for operation in ("fan_in", "fan_out", "pairs"):
+            for placement in ("H", "D"):
+                with self.subTest(f"{operation} {placement}"):
+                    self.assertEqual(sizes_in(self.good(operation, placement, "-m", "8,70K", "-i", "2", job=3)), [8, 71680])
+        self.assertIn("messages", "".join(self.refused("pairs", "H", "--form", "persistent")))
+
+    def test_startup_tells_of_init_and_of_sessions(self):
+        row = json.loads(self.good("startup", "--json", job=3))
+        self.assertEqual((row["benchmark"], row["ranks"]), ("startup", 3))
+        self.assertTrue(min(row["init_us"], row["first_barrier_us"], row["session_us"]) > 0)
+        self.assertRegex(self.good("startup", job=2), r"(?m)^session +[0-9.]+$")
+        self.assertIn("'--loud'", "".join(self.refused("startup", "--loud")))
 
     def test_collectives_show_what_hides_behind_computing(self):
         out = self.good("allreduce", "H", "-m", "64K", "-i", "3", "--form", "nonblocking", "--overlap", job=2)
