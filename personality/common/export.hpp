@@ -10,3 +10,6 @@
     result weak_##name parameters __asm__("MPI_" #name)                                   \
         __attribute__((weak, alias("PMPI_" #name), visibility("default")));               \
     result name parameters
+
+// For declarations of variables: they are reached without a table, which the compiler could not know.
+#define GANTRY_HIDDEN __attribute__((visibility("hidden")))
