@@ -48,6 +48,8 @@ def parser():
     install.add_argument("--with-tests", action="store_true",
                          help="also the test programs and the simulated GPU, to carry to another machine")
     command("wheel", "the Python wheel gantry-mpi in build/dist/: library, personalities, mpiexec, mpicc, tools, simulated GPU")
+    command("dist", "the source release in build/dist/: what is committed, as a tar.gz that builds where it is unpacked", preset=False)
+    command("deb", "Debian packages in build/dist/: library, tools, development files")
     bench = command("bench", "build and run gantry-bench, e.g.: dev bench bw D D")
     device_options(bench)
     bench.add_argument("-n", dest="ranks", type=int, default=2, help="number of ranks (default: 2)")
@@ -79,6 +81,12 @@ def main():
     if chosen.command == "wheel":
         import wheel
         return wheel.wheel(chosen.preset)
+    if chosen.command == "dist":
+        import dist
+        return dist.dist()
+    if chosen.command == "deb":
+        import deb
+        return deb.deb(chosen.preset)
     if chosen.command == "bench":
         import bench
         return bench.bench(chosen.preset, chosen.gpu, chosen.machine, chosen.ranks, chosen.arguments)
