@@ -41,7 +41,7 @@ STEPS = [
     # unit_transport, net.namespaces, net.faults and mpi.progress run here, and thread.CASE with the thread sanitizer. And so are
     # figures of published tables, for which messages of other tests are timed, and what is Python alone (cli.Checks, cli.Progress).
     ("address and undefined-behaviour sanitizers",
-     [DEV, "test", "--preset", "asan", "--retry", "--exclude", r"^cli\.(Tune|Checks|Progress|Packages)|^bench\.(options|reproduce|plot)|^world_tests\.(Published|Scale)|^thread\.|^net\.[a-z0-9_]+$"], 2400, 1500),
+     [DEV, "test", "--preset", "asan", "--retry", "--exclude", r"^cli\.(Tune|Checks|Progress|Packages|Site)|^bench\.(options|reproduce|plot)|^world_tests\.(Published|Scale)|^thread\.|^net\.[a-z0-9_]+$"], 2400, 1500),
     # The simulated driver and the progress thread are where the threads are.
     ("thread sanitizer",
      [DEV, "test", "--preset", "tsan", *(f"--target={name}" for name in ("simgpu_tests", "mpi_tests", "mpiexec", "mpi_abi", "cuda_sim")),

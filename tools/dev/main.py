@@ -50,6 +50,7 @@ def parser():
     command("wheel", "the Python wheel gantry-mpi in build/dist/: library, personalities, mpiexec, mpicc, tools, simulated GPU")
     command("dist", "the source release in build/dist/: what is committed, as a tar.gz that builds where it is unpacked", preset=False)
     command("deb", "Debian packages in build/dist/: library, tools, development files")
+    command("site", "the pages as a static site with search in build/site/html/", preset=False)
     bench = command("bench", "build and run gantry-bench, e.g.: dev bench bw D D")
     device_options(bench)
     bench.add_argument("-n", dest="ranks", type=int, default=2, help="number of ranks (default: 2)")
@@ -87,6 +88,9 @@ def main():
     if chosen.command == "deb":
         import deb
         return deb.deb(chosen.preset)
+    if chosen.command == "site":
+        import pages
+        return pages.site()
     if chosen.command == "bench":
         import bench
         return bench.bench(chosen.preset, chosen.gpu, chosen.machine, chosen.ranks, chosen.arguments)
