@@ -14,7 +14,8 @@ theirs::Status ignored, all_ignored;
 
 GANTRY_VARIABLE(int* const, unweighted, "MPI_UNWEIGHTED") = MPI_UNWEIGHTED;
 GANTRY_VARIABLE(int* const, weights_empty, "MPI_WEIGHTS_EMPTY") = MPI_WEIGHTS_EMPTY;
-GANTRY_VARIABLE(MPI_T_pvar_handle const, all_handles, "MPI_T_PVAR_ALL_HANDLES") = MPI_T_PVAR_ALL_HANDLES;
+GANTRY_VARIABLE(MPI_T_pvar_handle const, all_handles,
+                "MPI_T_PVAR_ALL_HANDLES") = MPI_T_PVAR_ALL_HANDLES;
 GANTRY_VARIABLE(theirs::Status*, f08_ignore, "MPI_F08_STATUS_IGNORE") = &ignored;
 GANTRY_VARIABLE(theirs::Status*, f08_ignore_all, "MPI_F08_STATUSES_IGNORE") = &all_ignored;
 

@@ -73,6 +73,12 @@ class Packages(unittest.TestCase):
         self.assert_succeeds(run(programs / "mpiexec.gantry", "-n", 2, BUILD / "tests/mpich_program"), "all right on: Gantry")
         self.assert_succeeds(run(programs / "gantry", "info"), release.version())
 
+    def test_the_wheel_works_in_an_environment_of_its_own(self):
+        if "TESTS_ALL" not in os.environ:
+            self.skipTest("fetches mpi4py and auditwheel: ./dev test --all")
+        self.assertEqual(subprocess.run([ROOT / "dev", "wheel"], timeout=7000).returncode, 0)
+        self.assertIn(subprocess.run([ROOT / "tests" / "wheel" / "run"], timeout=7000).returncode, (0, 77))
+
 
 if __name__ == "__main__":
     unittest.main()
