@@ -52,6 +52,14 @@ GANTRY_EXPORT(int, Abi_get_version, (int* major, int* minor)) {
     return 0;
 }
 
+// What a program of that ABI was compiled for, as its own MPI says.
+GANTRY_EXPORT(int, Get_version, (int* version, int* subversion)) {
+    if (version == nullptr || subversion == nullptr) return error(MPI_ERR_ARG);
+    *version = kTheir_MPI_VERSION;
+    *subversion = kTheir_MPI_SUBVERSION;
+    return 0;
+}
+
 // Nobody has said what Fortran is like: that question belongs to the standard ABI, too.
 GANTRY_EXPORT(int, Abi_get_fortran_info, (theirs::Info * info)) {
     if (info == nullptr) return error(MPI_ERR_ARG);
