@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`dev dist` and `dev deb`: what they pack is whole, the same twice, and works where it is unpacked."""
+import gzip
 import os
 import shutil
 import subprocess
@@ -66,12 +67,14 @@ class Packages(unittest.TestCase):
         self.assertEqual([package.name.partition("_")[0] for package in packages], ["libgantry", "gantry", "libgantry-dev"])
         for package in packages:
             self.assert_succeeds(run("dpkg", "-x", package, root))
-            self.assertIn(f"Version: {release.version()}-1\n", run("dpkg-deb", "--field", package).stdout)
+            self.assertIn(f"Version: {release.version()}\n", run("dpkg-deb", "--field", package).stdout)
         programs = root / "usr/bin"
         self.assert_succeeds(run(programs / "mpicc.gantry", ROOT / "docs/examples/hello.c", "-o", self.folder / "hello"))
         self.assert_succeeds(run(programs / "mpiexec.gantry", "-n", 2, self.folder / "hello"), "2")
         self.assert_succeeds(run(programs / "mpiexec.gantry", "-n", 2, BUILD / "tests/mpich_program"), "all right on: Gantry")
         self.assert_succeeds(run(programs / "gantry", "info"), release.version())
+        for program in programs.iterdir():
+            self.assertIn("Gantry", gzip.open(root / "usr/share/man/man1" / f"{program.name}.1.gz", "rt").read())
 
     def test_the_wheel_works_in_an_environment_of_its_own(self):
         if "TESTS_ALL" not in os.environ:

@@ -66,6 +66,15 @@ def maintainer():
     return release.git("log", "-1", "--format=%an <%ae>") or "Gantry <nobody@example.org>"
 
 
+def manual(page, shown, program, version):
+    """A manual page that holds what the program says with --help."""
+    said = run_quiet([program, "--help"], f"{shown} --help").strip().replace("\\", "\\e").splitlines()
+    said = [("\\&" if line.startswith((".", "'")) else "") + line.replace("-", "\\-") for line in said]
+    text = [f'.TH {shown.upper()} 1 "" "Gantry {version}"', ".SH NAME", f"{shown} \\- part of Gantry, an MPI for GPUs", ".SH DESCRIPTION", ".nf", *said, ".fi", ""]
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_bytes(gzip.compress("\n".join(text).encode(), 9, mtime=0))
+
+
 def documents(root, name, version):
     folder = root / "usr/share/doc" / name
     folder.mkdir(parents=True)
@@ -73,7 +82,7 @@ def documents(root, name, version):
     (folder / "copyright").write_text(licence, encoding="utf-8")
     date = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime(release.written()))
     entry = f"gantry ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md of the source release.\n\n -- {maintainer()}  {date}\n"
-    (folder / "changelog.Debian.gz").write_bytes(gzip.compress(entry.encode(), 9, mtime=0))
+    (folder / "changelog.gz").write_bytes(gzip.compress(entry.encode(), 9, mtime=0))
 
 
 def control(root, name, version, triplet):
@@ -100,7 +109,7 @@ def pack(built, out, level=9):
     """The packages of what is in a build folder; their files."""
     if shutil.which("dpkg-deb") is None:
         raise Failure("dpkg-deb is missing: Debian packages are made on Debian")
-    version = release.version() + "-1"
+    version = release.version()
     architecture = run_quiet(["dpkg", "--print-architecture"], "dpkg").strip()
     triplet = run_quiet([setup.compiler(), "-dumpmachine"], "the compiler").strip()
     made = []
@@ -122,6 +131,7 @@ def pack(built, out, level=9):
                     link = root / "usr/bin" / program_name(place.name)
                     link.parent.mkdir(parents=True, exist_ok=True)
                     link.symlink_to(f"../lib/{triplet}/gantry/bin/{place.name}")
+                    manual(root / "usr/share/man/man1" / f"{link.name}.1.gz", link.name, path, version)
             documents(root, name, version)
             control(root, name, version, architecture)
             for path in [root, *root.rglob("*")]:
