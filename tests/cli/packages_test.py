@@ -74,7 +74,9 @@ class Packages(unittest.TestCase):
         self.assert_succeeds(run(programs / "mpiexec.gantry", "-n", 2, BUILD / "tests/mpich_program"), "all right on: Gantry")
         self.assert_succeeds(run(programs / "gantry", "info"), release.version())
         for program in programs.iterdir():
-            self.assertIn("Gantry", gzip.open(root / "usr/share/man/man1" / f"{program.name}.1.gz", "rt").read())
+            page = gzip.open(root / "usr/share/man/man1" / f"{program.name}.1.gz", "rt").read()
+            self.assertIn("Gantry", page)
+            self.assertNotIn("/prefix/", page)  # where it was packed
 
     def test_the_wheel_works_in_an_environment_of_its_own(self):
         if "TESTS_ALL" not in os.environ:

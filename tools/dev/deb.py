@@ -68,7 +68,7 @@ def maintainer():
 
 def manual(page, shown, program, version):
     """A manual page that holds what the program says with --help."""
-    said = run_quiet([program, "--help"], f"{shown} --help").strip().replace("\\", "\\e").splitlines()
+    said = run_quiet([program, "--help"], f"{shown} --help").strip().replace(str(program), shown).replace("\\", "\\e").splitlines()
     said = [("\\&" if line.startswith((".", "'")) else "") + line.replace("-", "\\-") for line in said]
     text = [f'.TH {shown.upper()} 1 "" "Gantry {version}"', ".SH NAME", f"{shown} \\- part of Gantry, an MPI for GPUs", ".SH DESCRIPTION", ".nf", *said, ".fi", ""]
     page.parent.mkdir(parents=True, exist_ok=True)
