@@ -40,7 +40,7 @@ def parser():
     test.add_argument("--exclude", metavar="FILTER", help="regular expression on names of tests not to run")
     test.add_argument("--target", action="append", default=[], help="build only this Ninja target (may be repeated)")
     test.add_argument("--retry", action="store_true", help="run a failing test once more; both results are shown")
-    test.add_argument("--all", action="store_true", help="random tests with all their seeds, which takes long")
+    test.add_argument("--all", action="store_true", help="random tests with all their seeds, and packages and the site; takes long")
     build = command("build", "build into build/PRESET/")
     build.add_argument("targets", nargs="*", help="Ninja targets (default: everything)")
     install = command("install", "install a relocatable prefix: library, mpicc, mpiexec, tools")
