@@ -98,6 +98,10 @@ mpi.MPI_Finalize()"""
                 done = run(sys.executable, "-c", script, BUILD / library, env=dict(PLAIN, GANTRY_CUDA=switch))
                 self.assertEqual((done.returncode, done.stdout), (0, answers), f"{library}: {done.stderr}")
 
+    def test_integers_that_are_no_handles_are_refused(self):
+        done = run(MPIEXEC, "-q", "-n", 1, PROGRAMS / "mpich_no_handles")
+        self.assertEqual((done.returncode, done.stdout), (0, "0 were taken for handles\n"), done.stderr)
+
     def test_a_program_of_two_mpis_does_not_start(self):
         done = run(MPIEXEC, "-n", 2, PROGRAMS / "mpich_of_two")
         self.assertEqual(done.returncode, 2)

@@ -40,8 +40,10 @@ TEST(Handles, EveryPredefinedOneIsMappedBothWays) {
 TEST(Handles, WhatIsNoHandleBecomesNull) {
     for (const int garbage : {0, 1, -1, 0x4c009999, 0x44000002, 0x12345678})
         EXPECT_EQ(to<MPI_Datatype>(garbage), nullptr) << std::hex << garbage;
-    // A handle of another kind.
+    // Handles of another kind.
     EXPECT_EQ(to<MPI_Comm>(0x4c000405), nullptr);
+    long object = 0;
+    EXPECT_EQ(to<MPI_Comm>(from(reinterpret_cast<MPI_Request>(&object))), nullptr);
 }
 
 TEST(Handles, ObjectsKeepTheirNumberAndFilesTheirAddress) {
