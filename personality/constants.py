@@ -156,7 +156,7 @@ def header(folder: pathlib.Path) -> str:
         lines += choice(group, pairs(pattern, ours, theirs)) + [""]
     for group, pattern in FLAGS.items():
         lines += flags(group, pairs(pattern, ours, theirs)) + [""]
-    for name in sorted(n for n in theirs if n.startswith("MPI_MAX_")):
+    for name in sorted(n for n in theirs if re.fullmatch(r"MPI_(MAX_\w+|(SUB)?VERSION)", n)):
         lines.append(f"inline constexpr int kTheir_{name} = {theirs[name]};")
     head = HEAD.format(
         source=f"{folder.name}/values.def", undefined=theirs["MPI_UNDEFINED"],

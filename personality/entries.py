@@ -14,7 +14,7 @@ BY_HAND = re.compile(
     r"MPI_(\w+_(to|from)int|Abi_get_version|Abi_get_fortran_info|Pcontrol|Wtime|Wtick|Aint_add|Aint_diff"
     r"|Op_create(_c)?|(Comm|Win|File|Session)_create_errhandler|(Comm|Win|Type)_create_keyval|Keyval_create"
     r"|(Comm|Win|Type)_get_attr|Attr_get|Grequest_start|Register_datarep(_c)?|Type_get_contents(_c)?"
-    r"|Comm_idup(_with_info)?|Error_class|Status_(get|set)_(source|tag|error)|T_(c|p)var_handle_alloc|Init|Init_thread|Session_init)"
+    r"|Comm_idup(_with_info)?|Get_version|Error_class|Status_(get|set)_(source|tag|error)|T_(c|p)var_handle_alloc|Init|Init_thread|Session_init)"
 )
 CALLBACK = re.compile(r"\bMPI_(\w+_function(?:_c)?)\b")
 HANDLE_TYPES = re.compile(r"\b(" + "|".join(kinds.HANDLES.values()) + r"|MPI_Status)\b")

@@ -102,8 +102,10 @@ def handle(function, p) -> tuple:
         return [made], f"{p.name}_.data()"
     if "*" not in p.c:
         return [], f"to<{kind}>({p.name})"
-    way = "HandleOut" if p.direction == "out" else "HandleInOut"
-    return [f"{way}<{kind}> {p.name}_({p.name});"], f"{p.name}_.pointer()"
+    if p.direction != "out":
+        return [f"HandleInOut<{kind}> {p.name}_({p.name});"], f"{p.name}_.pointer()"
+    made = [f"{kind} {p.name}_ours = nullptr;", f"const HandleOut<{kind}> {p.name}_({p.name}, {p.name}_ours);"]
+    return made, f"{p.name}_.pointer()"
 
 
 def status(function, p) -> tuple:

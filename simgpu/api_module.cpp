@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Modules, libraries, functions and launches. An image is PTX text, or code compiled for the GPU
-// (cubin.hpp); its kernels run as host twins (kernels.hpp). A kernel without a twin has a handle, because programs fetch all handles at
+// (cubin.hpp), also in a fat binary; its kernels run as host twins (kernels.hpp). A kernel without a twin has a handle, because programs fetch all handles at
 // start; launching it fails and says so.
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 
 #include "cubin.hpp"
 #include "entry.hpp"
+#include "fat_binary.hpp"
 #include "memory.hpp"
 #include "twins.hpp"
 
@@ -38,6 +39,14 @@ std::unordered_set<const void*>& live() {  // modules and functions; guarded by 
 
 // Compiled code runs on GPUs of its major architecture, from its own minor one up.
 CUresult declared(Driver& d, const void* image, std::vector<simgpu::KernelDeclaration>* kernels) {
+    std::vector<char> unpacked;
+    if (simgpu::looks_like_fat_binary(image)) {
+        unpacked = simgpu::first_cubin_of(image);
+        if (unpacked.empty()) {
+            return CUDA_ERROR_NO_BINARY_FOR_GPU;
+        }
+        image = unpacked.data();
+    }
     const auto* text = static_cast<const char*>(image);
     if (!simgpu::looks_like_cubin(image)) {
         *kernels = simgpu::looks_like_ptx(text) ? simgpu::declared_kernels(text)

@@ -57,13 +57,20 @@ Entry::Entry(EntryId id, Needs needs) {
     }
 }
 
+// Calls of microseconds keep the processor, as in a driver: where others wait for one, giving it away
+// costs milliseconds.
+constexpr Nanoseconds kKept = 20'000;
+
 Entry::~Entry() {
     if (cost_ == 0 || began_ == 0) {
         return;
     }
-    const Nanoseconds until = began_ + driver()->model.scaled(cost_);
+    const Nanoseconds cost = driver()->model.scaled(cost_);
+    const Nanoseconds until = began_ + cost;
     while (clock_now() < until) {
-        sched_yield();
+        if (cost > kKept) {
+            sched_yield();
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "common/callbacks.hpp"
+#include "common/export.hpp"
 #include "common/scratch.hpp"
 #include "constants.hpp"
 #include "theirs.hpp"
@@ -55,20 +56,19 @@ int neighbors(MPI_Comm comm, Direction direction);
 
 // --- handles
 
+// `ours` is the caller's, so that the compiler sees that the library cannot reach `theirs`.
 template <class Handle>
 class HandleOut {
   public:
-    explicit HandleOut(Their<Handle>* theirs) : theirs_(theirs) {}
+    HandleOut(Their<Handle>* theirs, Handle& ours) : theirs_(theirs), ours_(ours) {}
     HandleOut(const HandleOut&) = delete;
     HandleOut& operator=(const HandleOut&) = delete;
-    ~HandleOut() {
-        if (ours_ != nullptr) *theirs_ = from(ours_);
-    }
-    Handle* pointer() { return theirs_ != nullptr ? &ours_ : nullptr; }
+    ~HandleOut() { give_handle(ours_, theirs_); }
+    Handle* pointer() const { return theirs_ != nullptr ? &ours_ : nullptr; }
 
   private:
-    Their<Handle>* theirs_;
-    Handle ours_ = nullptr;
+    Their<Handle>* const theirs_;
+    Handle& ours_;
 };
 
 template <class Handle>
@@ -114,17 +114,27 @@ class HandlesInOut {
   public:
     HandlesInOut(Their<Handle>* theirs, long count)
         : theirs_(theirs), ours_(theirs == nullptr ? 0 : count) {
-        for (long i = 0; i < ours_.count(); ++i)
-            ours_[i] = to<Handle>(theirs[i]);
+        Handle* const ours = ours_.data();
+#pragma GCC unroll 4
+        for (long i = 0, n = ours_.count(); i < n; ++i)
+            ours[i] = to<Handle>(theirs[i]);
     }
     HandlesInOut(const HandlesInOut&) = delete;
     HandlesInOut& operator=(const HandlesInOut&) = delete;
     ~HandlesInOut() {
-        for (long i = 0; i < ours_.count(); ++i)
-            if (ours_[i] == MPI_REQUEST_NULL) theirs_[i] = from(MPI_REQUEST_NULL);
+        const Handle* const ours = ours_.data();
+        Their<Handle>* const theirs = theirs_;
+        const Their<Handle> null = from(MPI_REQUEST_NULL);
+#pragma GCC unroll 4
+        for (long i = 0, n = ours_.count(); i < n; ++i)
+            if (ours[i] == MPI_REQUEST_NULL) theirs[i] = null;
     }
-    bool ok() const { return ours_.ok(); }
-    Handle* data() { return theirs_ != nullptr ? ours_.data() : nullptr; }
+    bool ok() const {
+        return ours_.ok();
+    }
+    Handle* data() {
+        return theirs_ != nullptr ? ours_.data() : nullptr;
+    }
 
   private:
     Their<Handle>* theirs_;
@@ -143,7 +153,7 @@ class HandlesOut {
     HandlesOut& operator=(const HandlesOut&) = delete;
     ~HandlesOut() {
         for (long i = 0; i < ours_.count(); ++i)
-            if (ours_[i] != nullptr) theirs_[i] = from(ours_[i]);
+            give_handle(ours_[i], &theirs_[i]);
     }
     bool ok() const { return ours_.ok(); }
     Handle* data() { return theirs_ != nullptr ? ours_.data() : nullptr; }
@@ -369,7 +379,7 @@ class TextOut {
 
 // Gives programs the handles of duplicates that are there; at the end of every call that may
 // complete a request.
-extern std::atomic<int> pending_duplicates;
+GANTRY_HIDDEN extern std::atomic<int> pending_duplicates;
 void settle_duplicates();
 // Where the library is to write the communicator that `where` gets; null: out of memory.
 MPI_Comm* await_duplicate(theirs::Comm* where);

@@ -21,7 +21,8 @@ GANTRY_EXPORT(int, Init_thread, (int* argc, char*** argv, int required, int* pro
 GANTRY_EXPORT(int, Session_init,
               (theirs::Info info, theirs::Errhandler errhandler, theirs::Session* session)) {
     refuse_second_library();
-    HandleOut<MPI_Session> session_(session);
+    MPI_Session made = nullptr;
+    const HandleOut<MPI_Session> session_(session, made);
     return error(standard.Session_init(to<MPI_Info>(info), to<MPI_Errhandler>(errhandler),
                                        session_.pointer()));
 }
@@ -48,6 +49,14 @@ GANTRY_EXPORT(MPI_Aint, Aint_diff, (MPI_Aint addr1, MPI_Aint addr2)) {
 GANTRY_EXPORT(int, Abi_get_version, (int* major, int* minor)) {
     if (major == nullptr || minor == nullptr) return error(MPI_ERR_ARG);
     *major = *minor = -1;
+    return 0;
+}
+
+// What a program of that ABI was compiled for, as its own MPI says.
+GANTRY_EXPORT(int, Get_version, (int* version, int* subversion)) {
+    if (version == nullptr || subversion == nullptr) return error(MPI_ERR_ARG);
+    *version = kTheir_MPI_VERSION;
+    *subversion = kTheir_MPI_SUBVERSION;
     return 0;
 }
 
@@ -202,7 +211,8 @@ int duplicate(theirs::Comm* newcomm, Call&& call) {
 
 GANTRY_EXPORT(int, Comm_idup,
               (theirs::Comm comm, theirs::Comm* newcomm, theirs::Request* request)) {
-    HandleOut<MPI_Request> request_(request);
+    MPI_Request its_request = nullptr;
+    const HandleOut<MPI_Request> request_(request, its_request);
     return duplicate(newcomm, [&](MPI_Comm* made) {
         return standard.Comm_idup(to<MPI_Comm>(comm), made, request_.pointer());
     });
@@ -210,7 +220,8 @@ GANTRY_EXPORT(int, Comm_idup,
 GANTRY_EXPORT(int, Comm_idup_with_info,
               (theirs::Comm comm, theirs::Info info, theirs::Comm* newcomm,
                theirs::Request* request)) {
-    HandleOut<MPI_Request> request_(request);
+    MPI_Request its_request = nullptr;
+    const HandleOut<MPI_Request> request_(request, its_request);
     return duplicate(newcomm, [&](MPI_Comm* made) {
         return standard.Comm_idup_with_info(to<MPI_Comm>(comm), to<MPI_Info>(info), made,
                                             request_.pointer());

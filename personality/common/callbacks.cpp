@@ -148,12 +148,14 @@ int convert(void* memory, MPI_Datatype datatype, Count count, void* file, MPI_Of
 }  // namespace
 
 GANTRY_EXPORT(int, Op_create, (theirs::User_function * function, int commute, theirs::Op* op)) {
-    HandleOut<MPI_Op> op_(op);
+    MPI_Op op_ours = nullptr;
+    const HandleOut<MPI_Op> op_(op, op_ours);
     return error(standard.Op_create_x(function == nullptr ? nullptr : &reduce, nullptr, commute,
                                       state(function), op_.pointer()));
 }
 GANTRY_EXPORT(int, Op_create_c, (theirs::User_function_c * function, int commute, theirs::Op* op)) {
-    HandleOut<MPI_Op> op_(op);
+    MPI_Op op_ours = nullptr;
+    const HandleOut<MPI_Op> op_(op, op_ours);
     return error(standard.Op_create_x(function == nullptr ? nullptr : &reduce_c, nullptr, commute,
                                       state(function), op_.pointer()));
 }
@@ -162,7 +164,8 @@ GANTRY_EXPORT(int, Op_create_c, (theirs::User_function_c * function, int commute
     GANTRY_EXPORT(                                                                               \
         int, Kind##_create_errhandler,                                                           \
         (theirs::Kind##_errhandler_function * function, theirs::Errhandler * errhandler)) {      \
-        HandleOut<MPI_Errhandler> errhandler_(errhandler);                                       \
+        MPI_Errhandler errhandler_ours = nullptr;                                                \
+        const HandleOut<MPI_Errhandler> errhandler_(errhandler, errhandler_ours);                \
         return error(standard.Kind##_create_errhandler_x(                                        \
             function == nullptr ? nullptr : &handle_error<MPI_##Kind>, nullptr, state(function), \
             errhandler_.pointer()));                                                             \
@@ -201,7 +204,8 @@ GANTRY_EXPORT(int, Grequest_start,
                theirs::Request* request)) {
     auto* its = new (std::nothrow) Generalized{query_fn, free_fn, cancel_fn, extra_state};
     if (its == nullptr) return error(MPI_ERR_NO_MEM);
-    HandleOut<MPI_Request> request_(request);
+    MPI_Request request_ours = nullptr;
+    const HandleOut<MPI_Request> request_(request, request_ours);
     const int code =
         standard.Grequest_start(query_fn == nullptr ? nullptr : &query, &release,
                                 cancel_fn == nullptr ? nullptr : &cancel, its, request_.pointer());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Extensions that both MPIs have.
+// Extensions of both MPIs: what programs ask about GPUs. What Gantry has nothing for (NAME/not_built.def)
+// says so, and fails.
 #include "common/extensions.hpp"
 
 #include "common/standard.hpp"
@@ -8,6 +9,7 @@
 #include <cstdio>
 
 namespace gantry::personality {
+namespace {
 
 int not_built(const char* name) {
     std::fprintf(stderr, "gantry: %s is an extension of another MPI that Gantry does not have\n",
@@ -15,8 +17,22 @@ int not_built(const char* name) {
     return error(MPI_ERR_UNSUPPORTED_OPERATION);
 }
 
+}  // namespace
+
+int supports(int kind) {
+    int supported = 0;
+    return standard.GPU_query_support(kind, &supported) == MPI_SUCCESS ? supported : 0;
+}
+
 GANTRY_EXTENSION(int, Query_cuda_support, (void)) {
     return standard.Query_cuda_support();
 }
+
+#define X(name)                           \
+    GANTRY_EXTENSION(int, name, (void)) { \
+        return not_built("MPIX_" #name);  \
+    }
+#include "not_built.def"
+#undef X
 
 }  // namespace gantry::personality

@@ -13,12 +13,7 @@
 
 namespace gantry::personality {
 
-// What Gantry has nothing for says so, and fails.
-int not_built(const char* name);
+// Whether pointers of that kind of GPU (MPIX_GPU_SUPPORT_*) may be passed: 1 or 0.
+int supports(int kind);
 
 }  // namespace gantry::personality
-
-#define GANTRY_NOT_BUILT(name)            \
-    GANTRY_EXTENSION(int, name, (void)) { \
-        return not_built("MPIX_" #name);  \
-    }

@@ -35,14 +35,16 @@ GANTRY_EXPORT(int, Type_ub, (theirs::Datatype type, MPI_Aint* upper)) {
 GANTRY_EXPORT(int, Type_hvector,
               (int count, int block, MPI_Aint stride, theirs::Datatype old,
                theirs::Datatype* made)) {
-    HandleOut<MPI_Datatype> made_(made);
+    MPI_Datatype made_ours = nullptr;
+    const HandleOut<MPI_Datatype> made_(made, made_ours);
     return error(
         standard.Type_create_hvector(count, block, stride, to<MPI_Datatype>(old), made_.pointer()));
 }
 GANTRY_EXPORT(int, Type_hindexed,
               (int count, int blocks[], MPI_Aint displacements[], theirs::Datatype old,
                theirs::Datatype* made)) {
-    HandleOut<MPI_Datatype> made_(made);
+    MPI_Datatype made_ours = nullptr;
+    const HandleOut<MPI_Datatype> made_(made, made_ours);
     return error(standard.Type_create_hindexed(count, blocks, displacements, to<MPI_Datatype>(old),
                                                made_.pointer()));
 }
@@ -51,7 +53,8 @@ GANTRY_EXPORT(int, Type_struct,
                theirs::Datatype* made)) {
     HandlesIn<MPI_Datatype> types_(types, count);
     if (!types_.ok()) return error(MPI_ERR_NO_MEM);
-    HandleOut<MPI_Datatype> made_(made);
+    MPI_Datatype made_ours = nullptr;
+    const HandleOut<MPI_Datatype> made_(made, made_ours);
     return error(
         standard.Type_create_struct(count, blocks, displacements, types_.data(), made_.pointer()));
 }
@@ -62,7 +65,8 @@ GANTRY_EXPORT(int, Errhandler_create,
     return create_errhandler(function, errhandler);
 }
 GANTRY_EXPORT(int, Errhandler_get, (theirs::Comm comm, theirs::Errhandler* errhandler)) {
-    HandleOut<MPI_Errhandler> errhandler_(errhandler);
+    MPI_Errhandler errhandler_ours = nullptr;
+    const HandleOut<MPI_Errhandler> errhandler_(errhandler, errhandler_ours);
     return error(standard.Comm_get_errhandler(to<MPI_Comm>(comm), errhandler_.pointer()));
 }
 GANTRY_EXPORT(int, Errhandler_set, (theirs::Comm comm, theirs::Errhandler errhandler)) {

@@ -5,6 +5,8 @@
 // would answer.
 #pragma once
 
+#include "common/export.hpp"
+
 #include <mpi-ext.h>
 #include <mpi.h>
 
@@ -24,7 +26,7 @@ struct Standard {
 };
 
 // Filled when the personality is loaded, before anybody can call it.
-extern Standard standard;
+GANTRY_HIDDEN extern Standard standard;
 
 // Ends the process with a sentence if it holds an MPI library besides this one.
 void refuse_second_library();

@@ -15,7 +15,9 @@
 
 #include <mpi.h>
 
+#include <bit>
 #include <cstdint>
+#include <type_traits>
 
 namespace gantry::personality {
 
@@ -85,18 +87,21 @@ inline constexpr unsigned kObjectKind<MPI_Message> = 11;
 template <>
 inline constexpr unsigned kObjectKind<MPI_Session> = 14;
 
-inline constexpr unsigned kOurs = 0xc0000000;
-inline constexpr unsigned kNumberMask = 0x03ffffff;
+// The first handle of an object of the program.
+template <class Handle>
+inline constexpr unsigned kOursOf = 0xc0000000 + (kObjectKind<Handle> << 26);
+static_assert(numbers::kBits == 26);
+inline constexpr unsigned kTheirWorld = 0x44000000;
 
 namespace detail {
 
-// Predefined handles by their two upper and seven lower bits, which no two of a kind share.
+// Predefined handles by their seven lower and two upper bits, which no two of a kind share.
 constexpr unsigned place(unsigned handle) {
-    return (handle >> 23 & 0x180) | (handle & 0x7f);
+    return std::rotl(handle, 2) & 0x1ff;
 }
 template <class Handle>
 struct ByPlace {
-    PredefinedHandle rows[384] = {};
+    PredefinedHandle rows[512] = {};
     constexpr ByPlace() {
         for (const PredefinedHandle& row : Predefined<Handle>::rows)
             rows[place(row.theirs)] = row;
@@ -137,9 +142,24 @@ inline Handle to(Their<Handle> theirs) {
         return theirs == nullptr ? MPI_FILE_NULL : theirs;
     } else {
         const auto bits = static_cast<unsigned>(theirs);
-        if (bits >= kOurs) return reinterpret_cast<Handle>(numbers::address(bits & kNumberMask));
-        const PredefinedHandle& row = detail::kByPlace<Handle>.rows[detail::place(bits)];
-        return row.theirs == bits ? reinterpret_cast<Handle>(std::uintptr_t{row.ours}) : nullptr;
+        const auto predefined = [bits]() -> const PredefinedHandle* {
+            const PredefinedHandle& row = detail::kByPlace<Handle>.rows[detail::place(bits)];
+            return row.theirs == bits ? &row : nullptr;
+        };
+        const auto ours = [](const PredefinedHandle* row) {
+            return row == nullptr ? nullptr : reinterpret_cast<Handle>(std::uintptr_t{row->ours});
+        };
+        // What comes most often is asked first.
+        if constexpr (std::is_same_v<Handle, MPI_Comm>)
+            if (bits == kTheirWorld) return MPI_COMM_WORLD;
+        if constexpr (std::is_same_v<Handle, MPI_Datatype> || std::is_same_v<Handle, MPI_Op>)
+            if (const PredefinedHandle* row = predefined(); row != nullptr) [[likely]]
+                return ours(row);
+        if (const unsigned number = bits - kOursOf<Handle>; number < numbers::kSeen)
+            return reinterpret_cast<Handle>(numbers::near_address(number));
+        else if (number < 2 * numbers::kSeen)
+            return reinterpret_cast<Handle>(numbers::seen_address(number - numbers::kSeen));
+        return ours(predefined());
     }
 }
 
@@ -150,8 +170,23 @@ inline Their<Handle> from(Handle ours) {
     } else {
         const auto value = reinterpret_cast<std::uintptr_t>(ours);
         if (value < std::size(detail::kByValue.theirs)) return detail::kByValue.theirs[value];
-        return static_cast<int>(kOurs | kObjectKind<Handle> << 26 | numbers::number(ours));
+        return static_cast<int>(kOursOf<Handle> + numbers::number(ours));
     }
+}
+
+template <class Handle>
+[[gnu::noinline]] void give_other(Handle ours, Their<Handle>* place) {
+    if (ours != nullptr) *place = from(ours);
+}
+// What a call made; null: nothing.
+template <class Handle>
+inline void give_handle(Handle ours, Their<Handle>* place) {
+    if constexpr (sizeof(Their<Handle>) != sizeof(Handle))
+        if (const std::uintptr_t distance = numbers::distance(ours); distance < numbers::kNear) {
+            *place = static_cast<int>(kOursOf<Handle> + static_cast<unsigned>(distance / 8));
+            return;
+        }
+    give_other(ours, place);
 }
 
 // These variables have the standard's values (variables.cpp).

@@ -5,6 +5,8 @@
 // of an object of the program to what the standard's handle points to, which passes as it is.
 #pragma once
 
+#include "common/export.hpp"
+
 #include <mpi.h>
 
 #include <array>
@@ -56,7 +58,7 @@ using Their = Handle;
 
 inline constexpr std::uintptr_t kPredefinedValues = 1024;
 // The exported objects by the standard's value.
-extern const std::array<void*, kPredefinedValues> predefined_objects;
+GANTRY_HIDDEN extern const std::array<void*, kPredefinedValues> predefined_objects;
 
 template <class Handle>
 inline Handle to(Their<Handle> theirs) {
@@ -69,6 +71,12 @@ template <class Handle>
 inline Their<Handle> from(Handle ours) {
     const auto value = reinterpret_cast<std::uintptr_t>(ours);
     return value < kPredefinedValues ? static_cast<Handle>(predefined_objects[value]) : ours;
+}
+
+// What a call made; null: nothing.
+template <class Handle>
+inline void give_handle(Handle ours, Their<Handle>* place) {
+    if (ours != nullptr) *place = from(ours);
 }
 
 // MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.

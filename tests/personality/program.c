@@ -171,6 +171,9 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     EXPECT(size == 2);
+    int major = 0, minor = 0;
+    MPI_Get_version(&major, &minor);
+    EXPECT(major == MPI_VERSION && minor == MPI_SUBVERSION);
     statuses();
     arrays_of_requests();
     collectives();

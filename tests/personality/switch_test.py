@@ -85,6 +85,23 @@ class Switch(unittest.TestCase):
         done = run("sh", "-c", f"{exports}\nldd {PROGRAMS / 'mpich_program'}")
         self.assertIn(f"libmpi.so.12 => {BUILD}/lib/gantry/mpich/libmpi.so.12", done.stdout)
 
+    def test_whether_device_pointers_may_be_passed_is_told_before_init_and_needs_no_driver(self):
+        script = """import ctypes, sys
+mpi = ctypes.CDLL(sys.argv[1])
+print(mpi.MPIX_Query_cuda_support(), "libcuda" in open("/proc/self/maps").read())
+mpi.MPI_Init(None, None)
+print(mpi.MPIX_Query_cuda_support(), "libcuda" in open("/proc/self/maps").read())
+mpi.MPI_Finalize()"""
+        libraries = ("lib/libmpi_abi.so.1", "lib/gantry/mpich/libmpi.so.12", "lib/gantry/openmpi/libmpi.so.40")
+        for switch, answers in (("on", "1 False\n1 False\n"), ("off", "1 False\n0 False\n")):
+            for library in libraries:
+                done = run(sys.executable, "-c", script, BUILD / library, env=dict(PLAIN, GANTRY_CUDA=switch))
+                self.assertEqual((done.returncode, done.stdout), (0, answers), f"{library}: {done.stderr}")
+
+    def test_integers_that_are_no_handles_are_refused(self):
+        done = run(MPIEXEC, "-q", "-n", 1, PROGRAMS / "mpich_no_handles")
+        self.assertEqual((done.returncode, done.stdout), (0, "0 were taken for handles\n"), done.stderr)
+
     def test_a_program_of_two_mpis_does_not_start(self):
         done = run(MPIEXEC, "-n", 2, PROGRAMS / "mpich_of_two")
         self.assertEqual(done.returncode, 2)

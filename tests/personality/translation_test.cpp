@@ -40,8 +40,10 @@ TEST(Handles, EveryPredefinedOneIsMappedBothWays) {
 TEST(Handles, WhatIsNoHandleBecomesNull) {
     for (const int garbage : {0, 1, -1, 0x4c009999, 0x44000002, 0x12345678})
         EXPECT_EQ(to<MPI_Datatype>(garbage), nullptr) << std::hex << garbage;
-    // A handle of another kind.
+    // Handles of another kind.
     EXPECT_EQ(to<MPI_Comm>(0x4c000405), nullptr);
+    long object = 0;
+    EXPECT_EQ(to<MPI_Comm>(from(reinterpret_cast<MPI_Request>(&object))), nullptr);
 }
 
 TEST(Handles, ObjectsKeepTheirNumberAndFilesTheirAddress) {
@@ -60,20 +62,38 @@ TEST(Handles, ObjectsKeepTheirNumberAndFilesTheirAddress) {
     EXPECT_EQ(to<MPI_File>(nullptr), MPI_FILE_NULL);
 }
 
+// Nothing is read there. The first address of all decides what is near.
+char* far_address(std::size_t i) {
+    static long first;
+    numbers::number(&first);
+    return reinterpret_cast<char*>(numbers::origin.load() + numbers::kNear + 64 * i);
+}
+
+TEST(Numbers, AddressesNearTheFirstAndFarFromItAreFoundAgain) {
+    std::set<std::uint32_t> seen;
+    for (std::size_t i = 1; i < 10000; ++i)
+        for (char* address : {far_address(i), far_address(i) - numbers::kNear}) {
+            const std::uint32_t number = numbers::number(address);
+            EXPECT_TRUE(seen.insert(number).second);
+            EXPECT_EQ(numbers::address(number), address);
+            EXPECT_EQ((number & numbers::kSeen) != 0, address >= far_address(0));
+            EXPECT_LT(number, 1u << numbers::kBits);
+        }
+}
+
 TEST(Numbers, ThreadsAgreeOnTheNumberOfAnAddress) {
     constexpr std::size_t kObjects = 20000;
-    static long objects[kObjects];
     std::vector<std::vector<std::uint32_t>> seen(4);
     std::vector<std::thread> threads;
     for (auto& numbers : seen)
         threads.emplace_back([&numbers] {
-            for (long& object : objects)
-                numbers.push_back(numbers::number(&object));
+            for (std::size_t i = 0; i < kObjects; ++i)
+                numbers.push_back(numbers::number(far_address(i)));
         });
     for (std::thread& thread : threads)
         thread.join();
     for (std::size_t i = 0; i < kObjects; ++i) {
-        EXPECT_EQ(numbers::address(seen[0][i]), &objects[i]);
+        EXPECT_EQ(numbers::address(seen[0][i]), far_address(i));
         for (const auto& numbers : seen)
             EXPECT_EQ(numbers[i], seen[0][i]);
     }

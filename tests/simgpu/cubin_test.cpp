@@ -51,6 +51,7 @@ class CubinFile {
         bytes_.append(reinterpret_cast<const char*>(sections.data()), sizeof sections);
     }
     const void* image() const { return bytes_.data(); }
+    const std::string& bytes() const { return bytes_; }
 
   private:
     static std::string word(std::uint32_t value) {
@@ -68,6 +69,58 @@ class CubinFile {
 
     std::string bytes_;
 };
+
+template <class T>
+void put(std::string& bytes, std::size_t at, T value) {
+    memcpy(bytes.data() + at, &value, sizeof value);
+}
+// As LZ4 packs bytes that hardly repeat: literals, but for runs of zeros.
+std::string packed(const std::string& bytes) {
+    const auto lengths = [](std::size_t length) {
+        std::string more;
+        for (length -= 15; length >= 255; length -= 255) {
+            more += '\xff';
+        }
+        return more + static_cast<char>(length);
+    };
+    std::string out;
+    for (std::size_t at = 0, begin = 0; at <= bytes.size(); ++at) {
+        std::size_t zeros = at;
+        while (zeros < bytes.size() && bytes[zeros] == 0) {
+            ++zeros;
+        }
+        const bool last = at == bytes.size();
+        if (!last && zeros - at < 24) {
+            continue;
+        }
+        // The first zero is a literal, the others repeat it.
+        const std::string literals = bytes.substr(begin, at + (last ? 0 : 1) - begin);
+        const std::size_t match = last ? 0 : zeros - at - 1;
+        out += static_cast<char>(std::min<std::size_t>(literals.size(), 15) << 4 | (last ? 0 : 15));
+        out += literals.size() >= 15 ? lengths(literals.size()) : "";
+        out += literals;
+        if (!last) {
+            out += std::string("\1\0", 2) + lengths(match - 4);
+            begin = zeros;
+            at = zeros - 1;
+        }
+    }
+    return out;
+}
+// As fatbinary writes it.
+std::string fat_binary(const CubinFile& cubin, std::uint64_t flags, const std::string& content) {
+    std::string bytes(16 + 64, '\0');
+    put(bytes, 0, std::uint32_t{0xba55ed50});
+    put(bytes, 6, std::uint16_t{16});
+    put(bytes, 8, std::uint64_t{64 + content.size()});
+    put(bytes, 16, std::uint16_t{2});
+    put(bytes, 20, std::uint32_t{64});
+    put(bytes, 24, std::uint64_t{content.size()});
+    put(bytes, 32, static_cast<std::uint32_t>(content.size()));
+    put(bytes, 56, flags);
+    put(bytes, 72, std::uint64_t{cubin.bytes().size()});
+    return bytes + content;
+}
 
 void with_twins(const std::function<void()>& body) {
     setenv("SIMGPU_KERNELS", SIMGPU_TEST_TWINS, 1);
@@ -116,5 +169,27 @@ TEST(Cubins, CodeRunsOnItsMajorArchitectureFromItsMinorOneUp) {
             EXPECT_EQ(load(80, abi), CUDA_ERROR_NO_BINARY_FOR_GPU);
             EXPECT_EQ(load(120, abi), CUDA_ERROR_NO_BINARY_FOR_GPU);
         }
+    });
+}
+
+TEST(Cubins, AFatBinaryIsUnpackedAndLoaded) {
+    NEEDS_SIMULATOR();
+    with_twins([] {
+        const CubinFile file(90, Abi::newer, "add", {8, 4, 8});
+        const std::string content = packed(file.bytes());
+        EXPECT_LT(content.size(), file.bytes().size());
+        CUmodule module = nullptr;
+        CUfunction add = nullptr;
+        for (const std::string& image :
+             {fat_binary(file, 0x2011, content), fat_binary(file, 0x11, file.bytes())}) {
+            OK(cuda().cuModuleLoadData(&module, image.data()));
+            OK(cuda().cuModuleGetFunction(&add, module, "add"));
+        }
+        // Packed in a way that nobody here knows.
+        EXPECT_EQ(cuda().cuModuleLoadData(&module, fat_binary(file, 0x8011, content).data()),
+                  CUDA_ERROR_NO_BINARY_FOR_GPU);
+        const std::string half = content.substr(0, content.size() / 2);
+        EXPECT_EQ(cuda().cuModuleLoadData(&module, fat_binary(file, 0x2011, half).data()),
+                  CUDA_ERROR_NO_BINARY_FOR_GPU);
     });
 }

@@ -42,7 +42,9 @@ STEPS = [
     # figures of published tables, for which messages of other tests are timed, what waits until kernels come late (two of unit_device),
     # and what is Python alone (cli.Checks, cli.Progress).
     ("address and undefined-behaviour sanitizers",
-     [DEV, "test", "--preset", "asan", "--retry", "--exclude", r"^cli\.(Tune|Checks|Progress)|^unit_device\.(CudaFlow\.WhatComesTooLate|CudaResidentReduce\.EveryPair)|^bench\.(options|reproduce|plot)|^world_tests\.(Published|Scale)|^thread\.|^net\.[a-z0-9_]+$"], 2400, 1500),
+     [DEV, "test", "--preset", "asan", "--retry", "--exclude",
+      r"^cli\.(Tune|Checks|Progress|Packages|Site)|^unit_device\.(CudaFlow\.WhatComesTooLate|CudaResidentReduce\.EveryPair)"
+      r"|^bench\.(options|reproduce|plot)|^world_tests\.(Published|Scale)|^thread\.|^net\.[a-z0-9_]+$"], 2400, 1500),
     # The simulated driver and the progress thread are where the threads are.
     ("thread sanitizer",
      [DEV, "test", "--preset", "tsan", *(f"--target={name}" for name in ("simgpu_tests", "mpi_tests", "mpiexec", "mpi_abi", "cuda_sim")),

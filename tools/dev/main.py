@@ -40,7 +40,7 @@ def parser():
     test.add_argument("--exclude", metavar="FILTER", help="regular expression on names of tests not to run")
     test.add_argument("--target", action="append", default=[], help="build only this Ninja target (may be repeated)")
     test.add_argument("--retry", action="store_true", help="run a failing test once more; both results are shown")
-    test.add_argument("--all", action="store_true", help="random tests with all their seeds, which takes long")
+    test.add_argument("--all", action="store_true", help="random tests with all their seeds, and packages and the site; takes long")
     build = command("build", "build into build/PRESET/")
     build.add_argument("targets", nargs="*", help="Ninja targets (default: everything)")
     install = command("install", "install a relocatable prefix: library, mpicc, mpiexec, tools")
@@ -48,6 +48,9 @@ def parser():
     install.add_argument("--with-tests", action="store_true",
                          help="also the test programs and the simulated GPU, to carry to another machine")
     command("wheel", "the Python wheel gantry-mpi in build/dist/: library, personalities, mpiexec, mpicc, tools, simulated GPU")
+    command("dist", "the source release in build/dist/: what is committed, as a tar.gz that builds where it is unpacked", preset=False)
+    command("deb", "Debian packages in build/dist/: library, tools, development files")
+    command("site", "the pages as a static site with search in build/site/html/", preset=False)
     bench = command("bench", "build and run gantry-bench, e.g.: dev bench bw D D")
     device_options(bench)
     bench.add_argument("-n", dest="ranks", type=int, default=2, help="number of ranks (default: 2)")
@@ -79,6 +82,15 @@ def main():
     if chosen.command == "wheel":
         import wheel
         return wheel.wheel(chosen.preset)
+    if chosen.command == "dist":
+        import dist
+        return dist.dist()
+    if chosen.command == "deb":
+        import deb
+        return deb.deb(chosen.preset)
+    if chosen.command == "site":
+        import pages
+        return pages.site()
     if chosen.command == "bench":
         import bench
         return bench.bench(chosen.preset, chosen.gpu, chosen.machine, chosen.ranks, chosen.arguments)

@@ -19,12 +19,13 @@ import zipfile
 from pathlib import Path
 
 import build
+import release
 import setup
 from console import ROOT, Failure, note, run_quiet, step
 from environment import DEPS, build_folder, find_tool, for_tools
 from install import foreign_libraries
 
-TARGETS = (*build.PRODUCT, "personality_mpich_bindings", "personality_openmpi_bindings", "cuda_sim", "cuda_sim_runtimes", "gdr_sim", "nvml_sim")
+TARGETS = (*build.PRODUCT, "cuda_sim", "cuda_sim_runtimes", "gdr_sim", "nvml_sim")
 TAG = "py3-none-manylinux_2_34_x86_64"
 # Of the build folder's simgpu/, into lib/gantry/simgpu/.
 SIMULATED_GPU = ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "gantry.twins.so", "gdr/libgdrapi.so.2", "nvml/libnvidia-ml.so.1")
@@ -35,7 +36,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def project():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    return {name: re.search(rf'^{name} = "(.*)"', text, re.M)[1] for name in ("name", "version", "description", "requires-python")}
+    facts = {name: re.search(rf'^{name} = "(.*)"', text, re.M)[1] for name in ("name", "description", "requires-python")}
+    return dict(facts, version=release.version())
 
 
 def staged(preset, prefix):

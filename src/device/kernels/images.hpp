@@ -12,7 +12,7 @@ namespace gantry::kernels {
 
 struct Compiled {
     int major, minor;   // of the compute capability that it was made for
-    const void* image;  // ELF
+    const void* image;  // ELF, or a fat binary that holds it packed
 };
 
 struct Image {

@@ -1,39 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Handles as integers, for Fortran and MPI_x_toint: the standard's value of a predefined one, of
-// others 4096 plus the number of the object's address. A status is the same words in C and Fortran.
+// MPI_x_c2f and MPI_x_toint; what an integer is, NAME/integers.hpp says. A status is the same words in C
+// and in both Fortran forms.
+#include "integers.hpp"
+
 #include "common/arguments.hpp"
 #include "common/export.hpp"
-#include "common/numbers.hpp"
 
 namespace gantry::personality {
-namespace {
-
-constexpr std::uintptr_t kFirstObject = 4096;
-
-template <class Handle>
-int integer_of(Handle theirs) {
-    const Handle ours = to<Handle>(theirs);
-    const auto value = reinterpret_cast<std::uintptr_t>(ours);
-    return static_cast<int>(value < kFirstObject ? value : kFirstObject + numbers::number(ours));
-}
-template <class Handle>
-Handle handle_of(int integer) {
-    const auto value = static_cast<std::uintptr_t>(integer);
-    if (integer >= static_cast<int>(kFirstObject))
-        return static_cast<Handle>(
-            numbers::address(static_cast<std::uint32_t>(value - kFirstObject)));
-    return integer > 0 && value < kPredefinedValues ? from(reinterpret_cast<Handle>(value))
-                                                    : nullptr;
-}
-
-int copy_status(const void* from, void* to) {
-    if (from == nullptr || to == nullptr) return error(MPI_ERR_ARG);
-    std::memcpy(to, from, sizeof(theirs::Status));
-    return 0;
-}
-
-}  // namespace
 
 #define GANTRY_INTEGER(Kind, Handle)                               \
     GANTRY_EXPORT(int, Kind##_c2f, (theirs::Handle handle)) {      \
@@ -60,6 +34,23 @@ GANTRY_INTEGER(Session, Session)
 GANTRY_INTEGER(Type, Datatype)
 GANTRY_INTEGER(Win, Win)
 #undef GANTRY_INTEGER
+
+namespace {
+
+theirs::Status ignored, all_ignored;
+
+int copy_status(const void* from, void* to) {
+    if (from == nullptr || to == nullptr || from == theirs::kStatusIgnore)
+        return error(MPI_ERR_ARG);
+    std::memcpy(to, from, sizeof(theirs::Status));
+    return 0;
+}
+
+}  // namespace
+
+// What Fortran ignores; programs name these variables.
+GANTRY_VARIABLE(int*, f_ignore, "MPI_F_STATUS_IGNORE") = reinterpret_cast<int*>(&ignored);
+GANTRY_VARIABLE(int*, f_ignore_all, "MPI_F_STATUSES_IGNORE") = reinterpret_cast<int*>(&all_ignored);
 
 #define GANTRY_STATUS(name)                                           \
     GANTRY_EXPORT(int, Status_##name, (const void* from, void* to)) { \
