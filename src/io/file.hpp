@@ -8,6 +8,7 @@
 //   collective.cpp  those of all ranks together    shared_pointer  the pointer that ranks share
 //   view            which bytes, in which order    agree.hpp       one outcome for all ranks
 //   backend         threads that wait              system          what the system is asked
+//   explain.cpp     what `gantry explain` is told
 #pragma once
 
 #include "coll/planner.hpp"
@@ -15,6 +16,7 @@
 #include "io/backend.hpp"
 #include "io/hints.hpp"
 #include "io/shared_pointer.hpp"
+#include "io/spare_windows.hpp"
 #include "io/view.hpp"
 #include "p2p/group.hpp"
 #include "transfer/buffer.hpp"
@@ -32,6 +34,8 @@ struct Access {
     std::shared_ptr<const View> view;  // as it was when the call was made
     Bytes first = 0;                   // data byte of the view
     transfer::Buffer buffer;
+    // Of a collective call that goes alone on each rank: why it does; null: it is a call of one rank.
+    const char* alone = nullptr;
     Bytes bytes() const { return buffer.bytes(); }
 };
 
@@ -50,6 +54,7 @@ class File {
     std::int64_t position = 0;  // the individual pointer, in etypes of the view
     SharedPointer shared;
     bool atomic = false;
+    SpareWindows spare_windows;
 
     int rank() const { return group.rank; }
     int size() const { return group.size(); }
@@ -81,6 +86,8 @@ class File {
   private:
     Task<Status> open_here(Executor& executor, int flags);
     Task<Status> transfer_range(Executor& executor, Access access, Bytes* moved);
+    void explain(const Access& access, bool on_device, const plan::IoPlan& plan) const;
+    void explain(const Access& access, const plan::CollectiveIoPlan& plan) const;
     Task<Status> lock(Executor& executor, LockKind kind, std::int64_t low, std::int64_t high);
 
     coll::Planner planner_;
@@ -106,6 +113,11 @@ class Files {
     Backend& backend();
     void use(std::unique_ptr<Backend> backend) { backend_ = std::move(backend); }
     int progress() { return backend_ == nullptr ? 0 : look(); }
+    // By the backend, and on the timeline.
+    Task<Status> run(Executor& executor, Transfer& transfer, std::string_view path);
+    // By the caller: for what is only a copy of memory.
+    Status run_now(Transfer& transfer, std::string_view path);
+    void was_with_file(const Transfer& transfer, Nanoseconds begin) const;
     bool pending() const { return backend_ != nullptr && !backend_->idle(); }
 
   private:

@@ -7,9 +7,11 @@
 #pragma once
 
 #include "base/units.hpp"
+#include "plan/plan.hpp"
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace gantry::plan {
@@ -22,6 +24,7 @@ enum class IoWay : std::uint8_t { direct, packed, slots };
 struct IoQuestion {
     bool writes = false;
     bool on_device = false;
+    bool strided_memory = false;
     bool in_memory = false;  // the file: tmpfs
     Bytes bytes = 0;
     // The mean of the runs, in bytes.
@@ -36,13 +39,17 @@ struct IoPlan {
     int depth = 1;         // transfers in flight at most
     Bytes sieve = 0;       // reads: gaps up to so many bytes are read as well
     bool at_once = false;  // by the caller, piece by piece: a thread would only make the same copy
-    bool operator==(const IoPlan&) const = default;
+    CopyEngine engine = CopyEngine::cpu;  // between memory and slots
+    const char* why = "";
 };
 
 // A read of so many bytes is tried without a thread first, in case the system has them in memory.
 inline constexpr Bytes kMostReadNow = 64 * kKiB;
 
 IoPlan io_plan(const IoQuestion& question);
+const char* name(IoWay way);
+// Without the reason: "packed by the processor, pieces of 1 MiB, 4 in flight".
+std::string describe(const IoPlan& plan);
 
 // What each rank tells the others of its access. Plain data: it travels as bytes.
 struct IoExtent {
@@ -53,6 +60,8 @@ struct IoExtent {
 
 struct CollectiveIoQuestion {
     bool writes = false;
+    bool atomic = false;     // each rank's bytes at once, or not at all
+    bool in_memory = false;  // the file: tmpfs
     std::span<const IoExtent> extents;  // by rank
     std::span<const int> nodes;         // by rank
     IoSwitch together = IoSwitch::automatic;
@@ -68,6 +77,8 @@ struct CollectiveIoPlan {
     std::int64_t low = 0, high = 0;
     Bytes part = 0;    // of the file, served by one aggregator
     Bytes window = 0;  // of a part, at once
+    Bytes sieve = 0;   // reads: gaps in a window up to so many bytes are read as well
+    bool at_once = false;  // windows go to and from the file by the aggregators, not by their threads
     std::int64_t part_begin(std::size_t aggregator) const {
         const std::int64_t begin = low + static_cast<std::int64_t>(part * aggregator);
         return begin < high ? begin : high;
@@ -75,5 +86,7 @@ struct CollectiveIoPlan {
 };
 
 CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question);
+// Of one that goes together.
+std::string describe(const CollectiveIoPlan& plan);
 
 }  // namespace gantry::plan

@@ -13,15 +13,6 @@ namespace {
 
 using namespace plan;
 
-const char* name(IoWay way) {
-    switch (way) {
-        case IoWay::direct: return "direct";
-        case IoWay::packed: return "packed";
-        case IoWay::slots: return "slots";
-    }
-    return "";
-}
-
 std::string alone() {
     std::string text = "== one rank: memory run, file run, file gap of 64 MiB ==\n";
     struct Runs {
@@ -40,18 +31,16 @@ std::string alone() {
             for (const Runs& runs : all) {
                 const IoPlan plan = io_plan({.writes = writes,
                                              .on_device = place[0] == 'd',
+                                             .strided_memory = runs.memory < 64 * kMiB,
                                              .in_memory = std::strstr(place, "tmpfs") != nullptr,
                                              .bytes = 64 * kMiB,
                                              .memory_run = runs.memory,
                                              .file_run = runs.file,
                                              .file_gap = runs.gap,
                                              .largest_slot = 4 * kMiB});
-                text += fmt::format(
-                    "{} {} memory {} file {} gap {}: {}, pieces of {}, {} at once, "
-                    "sieve {}{}\n",
-                    place, writes ? "write" : "read", runs.memory, runs.file, runs.gap,
-                    name(plan.way), plan.piece, plan.depth, plan.sieve,
-                    plan.at_once ? ", by the caller" : "");
+                text += fmt::format("{} {} memory {} file {} gap {}: {}: {} ({})\n", place,
+                                    writes ? "write" : "read", runs.memory, runs.file, runs.gap,
+                                    name(plan.way), describe(plan), plan.why);
             }
     return text;
 }
@@ -61,8 +50,9 @@ std::string line(const char* what, const CollectiveIoQuestion& question) {
     std::string text =
         fmt::format("{}: {} ({})", what, plan.together ? "together" : "alone", plan.why);
     if (plan.together) {
-        text += fmt::format(", from {} to {}, parts of {}, windows of {}, by", plan.low, plan.high,
-                            plan.part, plan.window);
+        text += fmt::format(", from {} to {}, parts of {}, windows of {}{}, by", plan.low, plan.high,
+                            plan.part, plan.window,
+                            plan.sieve > 0 ? fmt::format(", gaps of {}", plan.sieve) : "");
         for (const int each : plan.aggregators)
             text += fmt::format(" {}", each);
     }
@@ -105,6 +95,12 @@ std::string together() {
     text += line(
         "disjoint, by hint",
         {.extents = disjoint, .nodes = one_node, .together = IoSwitch::enable, .window = window});
+    text += line("interleaved, in atomic mode", {.writes = true,
+                                                 .atomic = true,
+                                                 .extents = interleaved,
+                                                 .nodes = one_node,
+                                                 .together = IoSwitch::enable,
+                                                 .window = window});
     text += line("interleaved, against a hint", {.extents = interleaved,
                                                  .nodes = one_node,
                                                  .together = IoSwitch::disable,
