@@ -5,6 +5,7 @@
 //
 //   direct   host memory                        what adjoins on both sides is one segment
 //   packed   host memory in short runs          through scratch memory of a piece
+//   storage  device memory                      as direct, moved by GPUDirect Storage where it is there
 //   slots    device memory                      through page-locked slots: a piece is copied out of the
 //                                               GPU, or packed by its kernels, while others are written
 //
@@ -39,7 +40,12 @@ struct Operation {
 
     bool writes() const { return access.direction == Direction::write; }
     Transfer transfer() const {
-        return {.file = file.handle(), .direction = access.direction, .sieve = plan.sieve};
+        Transfer made{.file = file.handle(), .direction = access.direction, .sieve = plan.sieve};
+        if (plan.way == plan::IoWay::storage) {
+            made.storage = file.files.direct_storage();
+            made.storage_file = file.storage_handle();
+        }
+        return made;
     }
     void note(const Transfer& ended) {
         moved += ended.moved;
@@ -52,7 +58,8 @@ Task<Status> carry_out(Executor& executor, Operation& operation, Transfer& trans
     Files& files = operation.file.files;
     if (operation.plan.at_once) co_return files.run_now(transfer, operation.file.path);
     const Nanoseconds begin = files.context.begins();
-    if (transfer.bytes() > plan::kMostReadNow || !files.backend().read_now(transfer)) {
+    if (transfer.storage != nullptr || transfer.bytes() > plan::kMostReadNow ||
+        !files.backend().read_now(transfer)) {
         Status ended = co_await files.run(executor, transfer, operation.file.path);
         co_return ended;
     }
@@ -237,6 +244,11 @@ Task<Status> File::transfer_range(Executor& executor, Access access, Bytes* move
         Result<transfer::SlotPool*> pool = files.context.pools.own(transport::Pool::device_slots);
         if (!pool.ok()) co_return std::move(pool).status();
         question.largest_slot = (*pool)->largest();
+        if (side.contiguous() && access.bytes() >= plan::kStorageRun &&
+            hints.direct_storage != plan::IoSwitch::disable) {
+            Status found = co_await find_storage(executor);
+            question.direct_storage = found.ok();
+        }
     }
     const plan::IoPlan plan = plan::io_plan(question);
     explain(access, side.on_device(), plan);

@@ -145,8 +145,7 @@ Task<Status> tell_strips(Executor& executor, TwoPhase& all) {
         std::vector<Strip>& its = told[rank];
         its.resize(incoming[rank].strips);
         std::copy_n(incoming[rank].first, std::min(its.size(), kStripsOfLetter), its.begin());
-        if (its.size() > kStripsOfLetter)
-            messages.receive(rest_of(its), static_cast<int>(rank));
+        if (its.size() > kStripsOfLetter) messages.receive(rest_of(its), static_cast<int>(rank));
     }
     for (std::size_t part = 0; part < strips.size(); ++part)
         if (strips[part].size() > kStripsOfLetter)
@@ -173,8 +172,8 @@ void prepare(TwoPhase& all, Window& window, std::int64_t round) {
         each.take(place.end, place.begin, &builder, &window.intervals);
         window.layouts.emplace_back(builder.finish(), 0);
     }
-    window.intervals = merged(std::move(window.intervals),
-                              static_cast<std::int64_t>(all.plan.sieve));
+    window.intervals =
+        merged(std::move(window.intervals), static_cast<std::int64_t>(all.plan.sieve));
 }
 
 // Between a window and the file.
@@ -182,7 +181,8 @@ Task<Status> move_window(Executor& executor, TwoPhase& all, Window& window) {
     const Within moving(window.busy);
     Transfer transfer{.file = all.file.handle(), .direction = all.access.direction};
     for (const Interval& each : window.intervals)
-        transfer.segments.push_back({each.begin, window.memory.bytes.get() + (each.begin - window.begin),
+        transfer.segments.push_back({each.begin,
+                                     window.memory.bytes.get() + (each.begin - window.begin),
                                      static_cast<Bytes>(each.end - each.begin)});
     Status ended;
     if (all.plan.at_once)
@@ -311,6 +311,24 @@ Bytes mean_run(const View& view, Bytes bytes) {
     return view.filetype.size / view.filetype.form->runs;
 }
 
+// What a read of its own would copy; of very many runs, as the first ones are.
+Bytes with_gaps(const Access& access) {
+    constexpr int kLooks = 4096;
+    layout::RunWalk runs = access.view->runs(access.first, access.bytes());
+    std::int64_t end = 0;
+    Bytes wanted = 0, all = 0;
+    int looks = 0;
+    for (layout::Block run; looks < kLooks && runs.next(run); ++looks) {
+        const Bytes gap = wanted > 0 ? static_cast<Bytes>(run.offset - end) : 0;
+        all += run.bytes + (gap <= plan::kWorthACall ? gap : 0);
+        wanted += run.bytes;
+        end = run.offset + static_cast<std::int64_t>(run.bytes);
+    }
+    if (looks < kLooks) return all;
+    return static_cast<Bytes>(static_cast<double>(all) / static_cast<double>(wanted) *
+                              static_cast<double>(access.bytes()));
+}
+
 }  // namespace
 
 Task<Status> File::transfer_all(Executor& executor, coll::Team team, Access access, Bytes* moved) {
@@ -324,6 +342,8 @@ Task<Status> File::transfer_all(Executor& executor, coll::Team team, Access acce
         if (!layout::overlaps(access.view->filetype)) mine.run = mean_run(*access.view, mine.bytes);
     }
     const bool writes = access.direction == Direction::write;
+    if (!writes && in_memory_ && mine.run > 0 && hints.sieve_read != plan::IoSwitch::disable)
+        mine.with_gaps = with_gaps(access);
     std::vector<plan::IoExtent> extents;
     Status told = co_await tell_all(executor, team, mine, &extents);
     GANTRY_CO_TRY(told);

@@ -8,6 +8,7 @@
 //   collective.cpp  those of all ranks together    shared_pointer  the pointer that ranks share
 //   view            which bytes, in which order    agree.hpp       one outcome for all ranks
 //   backend         threads that wait              system          what the system is asked
+//   storage.cpp     direct storage of device memory
 //   explain.cpp     what `gantry explain` is told
 #pragma once
 
@@ -82,9 +83,13 @@ class File {
     Task<Status> transfer(Executor& executor, Access access, Bytes* moved);
 
     int handle() const { return handle_; }
+    void* storage_handle() const { return storage_handle_; }
 
   private:
     Task<Status> open_here(Executor& executor, int flags);
+    // Of direct storage: opens the file once more, at the first access of device memory; why it cannot be used.
+    Task<Status> find_storage(Executor& executor);
+    void close_storage(System& system);
     Task<Status> transfer_range(Executor& executor, Access access, Bytes* moved);
     void explain(const Access& access, bool on_device, const plan::IoPlan& plan) const;
     void explain(const Access& access, const plan::CollectiveIoPlan& plan) const;
@@ -94,6 +99,10 @@ class File {
     std::uint32_t sequence_ = 0;
     int handle_ = -1;
     bool in_memory_ = false;
+    // For direct storage.
+    bool storage_asked_ = false;
+    int storage_file_ = -1;  // with O_DIRECT
+    void* storage_handle_ = nullptr;
 };
 
 // What files of an engine share.
@@ -109,6 +118,8 @@ class Files {
     rma::Windows& windows;
     coll::Common& common;
 
+    // Looked for at its first use; null: there is none.
+    device::DirectStorage* direct_storage();
     // Made at its first use, unless a test gave one.
     Backend& backend();
     void use(std::unique_ptr<Backend> backend) { backend_ = std::move(backend); }
@@ -124,6 +135,8 @@ class Files {
     int look();
     System system_;
     std::unique_ptr<Backend> backend_;
+    bool storage_asked_ = false;
+    std::unique_ptr<device::DirectStorage> storage_;
 };
 
 }  // namespace gantry::io

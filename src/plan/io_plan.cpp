@@ -24,10 +24,11 @@ constexpr Bytes kAtOncePiece = 2 * kMiB;
 constexpr Bytes kAtOncePacked = 256 * kKiB;
 // Shorter runs of memory are packed: a piece of a vector of the system costs some tens of nanoseconds.
 constexpr Bytes kPackedBelow = 1 * kKiB;
-// What a read of another place in the file costs, in bytes that are read meanwhile.
-constexpr Bytes kWorthACall = 16 * kKiB;
 // Runs from which on an access of its own is as good for each rank as one together.
 constexpr Bytes kLargeRun = 256 * kKiB;
+// An exchange copies bytes twice more than the read, into a message and out of it, and ranks wait for each
+// other: a read that copies so many times what is wanted is no slower alone.
+constexpr Bytes kGapsPayBelow = 4;
 constexpr int kAggregatorsOfNode = 4;
 constexpr Bytes kPage = 4 * kKiB;
 
@@ -35,6 +36,12 @@ constexpr Bytes kPage = 4 * kKiB;
 
 IoPlan io_plan(const IoQuestion& question) {
     IoPlan plan;
+    const bool long_runs = std::min(question.file_run, question.bytes) >= kStorageRun;
+    if (question.direct_storage && !question.strided_memory && long_runs) {
+        plan = {IoWay::storage, kDirectPiece, kDepth, 0};
+        plan.why = "the file system and the GPU reach each other, and runs are long";
+        return plan;
+    }
     if (question.on_device) {
         plan = {IoWay::slots, std::min(kStagedPiece, question.largest_slot), kDepth, 0};
         plan.engine = question.strided_memory ? CopyEngine::kernel : CopyEngine::copy_engine;
@@ -61,6 +68,7 @@ const char* name(IoWay way) {
         case IoWay::direct: return "direct";
         case IoWay::packed: return "packed";
         case IoWay::slots: return "slots";
+        case IoWay::storage: return "storage";
     }
     return "";
 }
@@ -74,6 +82,7 @@ const char* how_text(const IoPlan& plan) {
         case IoWay::slots:
             return plan.engine == CopyEngine::kernel ? "slots, packed by a kernel"
                                                      : "slots, by the copy engine";
+        case IoWay::storage: return "by GPUDirect Storage";
     }
     return "";
 }
@@ -81,11 +90,12 @@ const char* how_text(const IoPlan& plan) {
 }  // namespace
 
 std::string describe(const IoPlan& plan) {
-    return fmt::format(
-        "{}, pieces of {}, {}{}", how_text(plan), bytes_text(plan.piece),
-        plan.at_once ? std::string("one after the other by the caller")
-                     : fmt::format("{} in flight", plan.depth),
-        plan.sieve > 0 ? fmt::format(", gaps up to {} are read along", bytes_text(plan.sieve)) : "");
+    return fmt::format("{}, pieces of {}, {}{}", how_text(plan), bytes_text(plan.piece),
+                       plan.at_once ? std::string("one after the other by the caller")
+                                    : fmt::format("{} in flight", plan.depth),
+                       plan.sieve > 0
+                           ? fmt::format(", gaps up to {} are read along", bytes_text(plan.sieve))
+                           : "");
 }
 
 std::string describe(const CollectiveIoPlan& plan) {
@@ -132,7 +142,8 @@ std::vector<int> aggregators_of(std::span<const int> nodes, int most) {
 CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
     CollectiveIoPlan plan;
     Bytes bytes = 0, longest_run = 0;
-    bool overlap = false;
+    Bytes with_gaps = 0;
+    bool overlap = false, gaps_known = true;
     for (const IoExtent& each : question.extents) {
         if (each.bytes == 0) continue;
         plan.low = bytes == 0 ? each.low : std::min(plan.low, each.low);
@@ -140,6 +151,8 @@ CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
         bytes += each.bytes;
         overlap = overlap || each.run == 0;
         longest_run = std::max(longest_run, each.run);
+        with_gaps += each.with_gaps;
+        gaps_known = gaps_known && each.with_gaps > 0;
     }
     const auto alone = [&plan](const char* why) {
         plan.why = why;
@@ -153,6 +166,8 @@ CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
         if (!interleaved(question.extents))
             return alone("ranks have parts of the file for themselves");
         if (longest_run >= kLargeRun) return alone("runs are large");
+        if (!question.writes && gaps_known && with_gaps < kGapsPayBelow * bytes)
+            return alone("the file is in memory: to read gaps along costs less than an exchange");
     }
     plan.together = true;
     plan.why = question.together == IoSwitch::enable ? "a hint says so" : "ranks interleave";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How reads and writes of files go: pure functions, and nothing else decides. One rank's access goes
-// straight between its memory and the file, or packed through scratch memory, or through slots where
+// straight between its memory (a GPU's, where GPUDirect Storage is) and the file, or packed through scratch memory, or through slots where
 // the memory is a device's. Accesses of several ranks go each alone, or together in two phases: each
 // of a few ranks (aggregators) serves one part of the file, and the others exchange bytes with it.
 #pragma once
@@ -19,7 +19,7 @@ namespace gantry::plan {
 // What the program, by hints, leaves to us or not.
 enum class IoSwitch : std::uint8_t { automatic, enable, disable };
 
-enum class IoWay : std::uint8_t { direct, packed, slots };
+enum class IoWay : std::uint8_t { direct, packed, slots, storage };
 
 struct IoQuestion {
     bool writes = false;
@@ -30,6 +30,7 @@ struct IoQuestion {
     // The mean of the runs, in bytes.
     Bytes memory_run = 0, file_run = 0, file_gap = 0;
     Bytes largest_slot = 0;
+    bool direct_storage = false;  // the file and the GPU reach each other (GPUDirect Storage)
     IoSwitch sieve = IoSwitch::automatic;
 };
 
@@ -43,6 +44,10 @@ struct IoPlan {
     const char* why = "";
 };
 
+// What a read of another place in the file costs, in bytes that are read meanwhile.
+inline constexpr Bytes kWorthACall = 16 * kKiB;
+// Shorter runs of a file are not worth a call of cuFile, which registers memory or uses slots of its own.
+inline constexpr Bytes kStorageRun = 64 * kKiB;
 // A read of so many bytes is tried without a thread first, in case the system has them in memory.
 inline constexpr Bytes kMostReadNow = 64 * kKiB;
 
@@ -56,12 +61,15 @@ struct IoExtent {
     std::int64_t low = 0, high = 0;  // of the file
     Bytes bytes = 0;                 // 0: it has none, and the rest means nothing
     Bytes run = 0;                   // mean, in the file; 0: only alone
+    // Reads of files in memory: what a read of its own would copy, with the gaps that it takes along; 0: not
+    // known.
+    Bytes with_gaps = 0;
 };
 
 struct CollectiveIoQuestion {
     bool writes = false;
-    bool atomic = false;     // each rank's bytes at once, or not at all
-    bool in_memory = false;  // the file: tmpfs
+    bool atomic = false;                // each rank's bytes at once, or not at all
+    bool in_memory = false;             // the file: tmpfs
     std::span<const IoExtent> extents;  // by rank
     std::span<const int> nodes;         // by rank
     IoSwitch together = IoSwitch::automatic;
@@ -78,7 +86,8 @@ struct CollectiveIoPlan {
     Bytes part = 0;    // of the file, served by one aggregator
     Bytes window = 0;  // of a part, at once
     Bytes sieve = 0;   // reads: gaps in a window up to so many bytes are read as well
-    bool at_once = false;  // windows go to and from the file by the aggregators, not by their threads
+    bool at_once =
+        false;  // windows go to and from the file by the aggregators, not by their threads
     std::int64_t part_begin(std::size_t aggregator) const {
         const std::int64_t begin = low + static_cast<std::int64_t>(part * aggregator);
         return begin < high ? begin : high;
