@@ -27,16 +27,6 @@ int side_of(std::size_t points, int multiple) {
 
 }  // namespace
 
-const char* name(FilePattern pattern) {
-    switch (pattern) {
-        case FilePattern::contiguous: return "contiguous";
-        case FilePattern::strided: return "strided";
-        case FilePattern::subarray: return "subarray";
-        case FilePattern::bt: return "bt";
-    }
-    return "?";
-}
-
 FilePart::FilePart(FilePattern pattern, int rank, int ranks, std::size_t bytes_a_rank,
                    std::size_t block) {
     const auto me = static_cast<std::size_t>(rank), all = static_cast<std::size_t>(ranks);
@@ -156,9 +146,9 @@ std::size_t right_bytes(const std::byte* memory, MPI_Offset first, std::size_t b
         const std::uint64_t value = word(first + static_cast<MPI_Offset>(at), sample);
         if (std::memcmp(memory + at, &value, kWord) == 0) continue;
         std::memcpy(wanted.data(), &value, kWord);
-        return at + static_cast<std::size_t>(
-                        std::mismatch(wanted.begin(), wanted.end(), memory + at).first -
-                        wanted.begin());
+        return at +
+               static_cast<std::size_t>(
+                   std::mismatch(wanted.begin(), wanted.end(), memory + at).first - wanted.begin());
     }
     return bytes;
 }

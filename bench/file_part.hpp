@@ -25,7 +25,15 @@ namespace gantry::bench {
 enum class FilePattern { contiguous, strided, subarray, bt };
 inline constexpr FilePattern kFilePatterns[] = {FilePattern::contiguous, FilePattern::strided,
                                                 FilePattern::subarray, FilePattern::bt};
-const char* name(FilePattern pattern);
+inline const char* name(FilePattern pattern) {
+    switch (pattern) {
+        case FilePattern::contiguous: return "contiguous";
+        case FilePattern::strided: return "strided";
+        case FilePattern::subarray: return "subarray";
+        case FilePattern::bt: return "bt";
+    }
+    return "?";
+}
 
 struct FileRun {
     MPI_Offset offset = 0;

@@ -46,11 +46,10 @@ class LibraryFile final : public FileWay {
         return timed(MPI_MODE_RDONLY, failed,
                      [&](MPI_File file, MPI_Offset at, std::size_t skip, int count) {
                          char* to = static_cast<char*>(memory) + skip;
-                         return what_.together
-                                    ? MPI_File_read_at_all(file, at, to, count, MPI_DOUBLE,
-                                                           MPI_STATUS_IGNORE)
-                                    : MPI_File_read_at(file, at, to, count, MPI_DOUBLE,
-                                                       MPI_STATUS_IGNORE);
+                         return what_.together ? MPI_File_read_at_all(file, at, to, count,
+                                                                      MPI_DOUBLE, MPI_STATUS_IGNORE)
+                                               : MPI_File_read_at(file, at, to, count, MPI_DOUBLE,
+                                                                  MPI_STATUS_IGNORE);
                      });
     }
 
@@ -58,8 +57,8 @@ class LibraryFile final : public FileWay {
     template <class Call>
     double timed(int mode, std::string& failed, Call call) {
         MPI_File file = MPI_FILE_NULL;
-        if (const int code = MPI_File_open(MPI_COMM_WORLD, what_.path.c_str(), mode, MPI_INFO_NULL,
-                                           &file);
+        if (const int code =
+                MPI_File_open(MPI_COMM_WORLD, what_.path.c_str(), mode, MPI_INFO_NULL, &file);
             code != MPI_SUCCESS) {
             failed = text_of(code, "MPI_File_open");
             return 0;

@@ -29,7 +29,9 @@ namespace {
 class Exercise {
   public:
     Exercise(const IoOptions& asked, const FileCase& what)
-        : asked_(asked), what_(what), memory_(asked.placement, what.part.bytes(), 1),
+        : asked_(asked),
+          what_(what),
+          memory_(asked.placement, what.part.bytes(), 1),
           scratch_(memory_.total_bytes()) {}
 
     // Seconds of the write and of the read.
@@ -132,11 +134,11 @@ void print(const IoOptions& asked, int ranks, const FilePart& part,
         return;
     }
     if (!std::exchange(headed, true)) {
-        fmt::print("# io {} {}, {} ranks, {} calls, file in {}: MB/s of all ranks, medians\n# {}\n",
-                   name(asked.pattern), static_cast<char>(asked.placement), ranks,
-                   asked.together ? "collective" : "independent", asked.folder,
-                   asked.validate ? "every byte is checked, outside the time"
-                                  : "data is NOT checked");
+        fmt::print(
+            "# io {} {}, {} ranks, {} calls, file in {}: MB/s of all ranks, medians\n# {}\n",
+            name(asked.pattern), static_cast<char>(asked.placement), ranks,
+            asked.together ? "collective" : "independent", asked.folder,
+            asked.validate ? "every byte is checked, outside the time" : "data is NOT checked");
         if (asked.floor)
             fmt::print("# ratio: the library's time divided by the system's, sample by sample\n");
         fmt::print("# {:>12}", "bytes/rank");

@@ -420,8 +420,7 @@ IoOptions parse_io(int argc, char** argv) {
                    "contiguous: a part each; strided: blocks in turn; subarray: a 3D array cut in "
                    "all dimensions; bt: cells of a grid as NAS BT-IO writes them")
         ->check(CLI::IsMember({"contiguous", "strided", "subarray", "bt"}));
-    app.add_option("placement", placement,
-                   "D device, H host, M managed, P page-locked (default D)")
+    app.add_option("placement", placement, "D device, H host, M managed, P page-locked (default D)")
         ->check(CLI::IsMember({"D", "H", "M", "P"}));
     app.add_option("-m,--sizes", sizes, "bytes a rank, and ranges, such as 64K,1M:16M");
     app.add_option("-t,--call", call, "bytes of one call of contiguous (default 1M)");

@@ -20,8 +20,8 @@ bool same_story(const IoPath& a, const IoPath& b) {
 
 // Linear search: a program has a few files and a few ways for each.
 void IoRecord::add(const IoPath& path) {
-    const auto same = std::ranges::find_if(
-        paths_, [&path](const IoPath& row) { return same_story(row, path); });
+    const auto same =
+        std::ranges::find_if(paths_, [&path](const IoPath& row) { return same_story(row, path); });
     if (same == paths_.end()) {
         paths_.push_back(path);
         return;

@@ -165,11 +165,12 @@ TEST(Explain, CallsOfAFileWithOneStoryAreOneRow) {
     explain.file(of_file(200, "two phases", "ranks interleave"));
     explain.file(of_file(200, "direct", "runs are large"));
     const std::string text = explain.text(1);
-    EXPECT_THAT(text, HasSubstr("files (calls of all ranks):\n"
-                                "  write_all  field  device memory  100 B to 300 B  3 calls  two phases\n"
-                                "      how           pieces of 300\n"
-                                "      why           ranks interleave\n"
-                                "  write_all  field  device memory  200 B  1 calls  direct\n"));
+    EXPECT_THAT(text,
+                HasSubstr("files (calls of all ranks):\n"
+                          "  write_all  field  device memory  100 B to 300 B  3 calls  two phases\n"
+                          "      how           pieces of 300\n"
+                          "      why           ranks interleave\n"
+                          "  write_all  field  device memory  200 B  1 calls  direct\n"));
     auto read = plan::record_from_json(explain.json(1));
     ASSERT_TRUE(read.ok()) << read.status().text();
     ASSERT_EQ(read->files.size(), 2u);
