@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // gantry-bench latency | sendrecv | bw | bibw | mr | overlap | fresh | demo: messages between pairs of
-// ranks. put | get | accumulate | fetch_op | cas: one-sided operations between two ranks. allreduce, alltoall, ...: a collective operation of any number of ranks. Runs with any MPI.
+// ranks. put | get | accumulate | fetch_op | cas: one-sided operations between two ranks. allreduce, alltoall, ...: a collective operation of any number of
+// ranks. io: files. Runs with any MPI.
 #include "benchmarks.hpp"
 #include "busy.hpp"
 #include "collectives.hpp"
 #include "driver.hpp"
+#include "io.hpp"
 #include "job.hpp"
 #include "measure.hpp"
 #include "openacc.hpp"
@@ -22,6 +24,7 @@
 int main(int argc, char** argv) {
     using namespace gantry::bench;
     if (argc > 1 && is_collective(argv[1])) return collectives(argc, argv);
+    if (argc > 1 && std::string_view(argv[1]) == "io") return io(argc, argv);
     if (argc > 1 && std::string_view(argv[1]) == "plot") return plot(argc, argv);
     if (argc > 1 && std::string_view(argv[1]) == "startup") return startup(argc, argv);
     if (wants_side_by_side(argc, argv) && !launched()) return side_by_side(parse(argc, argv, true));

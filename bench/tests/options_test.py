@@ -112,6 +112,44 @@ class Options(unittest.TestCase):
         self.assertEqual((code, sizes_in(out)), (0, [8]))
         self.assertIn("left out: /nowhere/libnccl.so", err)
 
+    def io(self, *words, **more):
+        return [json.loads(line) for line in self.good("io", *words, "-i", "2", "--json", **more).splitlines()]
+
+    def test_files_are_written_and_read_in_every_pattern_and_memory(self):
+        for pattern in ("contiguous", "strided", "subarray", "bt"):
+            for placement in ("D", "H"):
+                for calls in ((), ("--collective",)):
+                    with self.subTest(f"{pattern} {placement} {calls}"):
+                        rows = self.io(pattern, placement, "-m", "3K,300K", *calls, job=3 if placement == "H" else 4)
+                        self.assertEqual([row["way"] for row in rows], ["Gantry write", "Gantry read"] * 2)
+                        self.assertEqual({(row["benchmark"], row["collective"]) for row in rows}, {(f"io {pattern}", bool(calls))})
+                        self.assertTrue(all(row["bytes"] >= 3000 and row["mb_s"] > 0 for row in rows))
+
+    def test_files_have_a_floor_and_a_picture(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = self.good("io", "contiguous", "H", "-m", "64K,1M", "-t", "256K", "-i", "2", "--floor", "--folder", folder, "--json", job=2)
+            self.assertEqual([json.loads(line)["way"] for line in out.splitlines()][:4], ["Gantry write", "Gantry read", "system write", "system read"])
+            self.assertGreater(json.loads(out.splitlines()[2])["library_takes"], 0)
+            self.assertEqual(os.listdir(folder), [])
+            (Path(folder) / "io.json").write_text(out)
+            self.good("plot", f"{folder}/io.json", "-o", f"{folder}/io.svg")
+            self.assertIn("io contiguous H", (Path(folder) / "io.svg").read_text())
+        self.assertIn("host memory", "".join(self.refused("io", "bt", "D", "--floor")))
+        self.assertIn("--collective", self.good("io", "--help"))
+
+    def test_a_wrong_byte_in_a_file_ends_the_job_with_its_place(self):
+        shim = BUILD / "tests" / "io_shim.so"
+        if not shim.exists():
+            self.skipTest("not run: a sanitizer's library would have to be loaded before the shim")
+        with tempfile.TemporaryDirectory(suffix="-shimmed") as folder:
+            for calls in ((), ("--collective",)):
+                for call, told in (("write", "is not what was written"), ("read", "was not read as it is")):
+                    with self.subTest(f"{call} {calls}"):
+                        code, out, err = run("io", "bt", "H", "-m", "64K", "-i", "1", "--folder", folder, *calls, job=2, LD_PRELOAD=str(shim),
+                                             IO_SHIM=f"{call} 2 flip")
+                        self.assertNotEqual(code, 0)
+                        self.assertRegex(out + err, rf"byte \d+ of the file {told}")
+
     def test_overlap_shows_both_kinds_of_progress_in_one_table(self):
         out = self.good("overlap", "D", "H", "-m", "256K", "-i", "3", "--rounds", "1")
         for column in ("calls: transfer, us", "calls: hidden, %", "thread: transfer, us", "thread: hidden, %"):

@@ -16,7 +16,8 @@
 namespace gantry {
 namespace {
 
-constexpr std::array<const char*, 4> kKinds{"call", "sent", "received", "piece"};
+constexpr std::array<const char*, 6> kKinds{"call",  "sent",   "received",
+                                            "piece", "access", "with_file"};
 
 void replace(std::string& text, std::string_view mark, long value) {
     if (const auto at = text.find(mark); at != std::string::npos)
@@ -96,6 +97,14 @@ void Timeline::piece(const char* what, Nanoseconds begin, int gpu, Bytes bytes) 
          .end = now(),
          .number = gpu,
          .bytes = bytes});
+}
+
+void Timeline::access(const char* way, Nanoseconds begin, Bytes bytes) {
+    add({.kind = Kind::access, .what = way, .begin = begin, .end = now(), .bytes = bytes});
+}
+
+void Timeline::with_file(const char* what, Nanoseconds begin, Bytes bytes) {
+    add({.kind = Kind::with_file, .what = what, .begin = begin, .end = now(), .bytes = bytes});
 }
 
 Status Timeline::write(int rank, std::string file) {

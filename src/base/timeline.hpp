@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Timeline: what one rank did when, for `gantry trace`: calls of MPI, messages, pieces of messages and
-// device copies, each with its begin and end. There is one only with GANTRY_TRACE_FILE; without it a
+// Timeline: what one rank did when, for `gantry trace`: calls of MPI, messages, pieces of messages,
+// device copies and accesses of files, each with its begin and end. There is one only with GANTRY_TRACE_FILE; without it a
 // place that would record looks at a null pointer.
 //
 //     call      MPI_Recv |------------------------------------|
 //     received        3 from rank 0 |--------------------|        from the match to the request's end
 //     piece                            |--| |--| |--|             what moves its bytes
+//     access    MPI_File_write |-----------|                      of a file, its way
+//     with_file                   |--| |--|                       what of it is with the system
 //
 // A message is named by its sender and receiver and by the sequence number of its envelope, which both
 // ends know: so arrows between ranks need nothing on the wire.
@@ -27,12 +29,12 @@ namespace gantry {
 
 class Timeline {
   public:
-    enum class Kind : std::uint8_t { call, sent, received, piece };
+    enum class Kind : std::uint8_t { call, sent, received, piece, access, with_file };
 
     struct Event {
         Kind kind = Kind::call;
         const char* what =
-            "";  // static text: a function, the path of a message, what moved a piece
+            "";  // static text: a function, the path of a message, what moved a piece, the way of an access
         Nanoseconds begin = 0, end = 0;
         int peer = -1;   // rank in MPI_COMM_WORLD
         int number = 0;  // of calls: the thread; of messages: the tag; of pieces: the GPU, or -1
@@ -59,6 +61,10 @@ class Timeline {
     void ended(const void* request);
     // Bytes that were moved from `begin` until now. `gpu` -1: none took part.
     void piece(const char* what, Nanoseconds begin, int gpu, Bytes bytes);
+
+    // A read or write of a file from `begin` until now, and what of it the system was asked for.
+    void access(const char* way, Nanoseconds begin, Bytes bytes);
+    void with_file(const char* what, Nanoseconds begin, Bytes bytes);
 
     // One line of JSON for each event, behind a line about the rank, to `file` (%r is the rank, %p the
     // process id). Messages that are under way end now.

@@ -5,6 +5,7 @@
 //
 //   direct   host memory                        what adjoins on both sides is one segment
 //   packed   host memory in short runs          through scratch memory of a piece
+//   storage  device memory                      as direct, moved by GPUDirect Storage where it is there
 //   slots    device memory                      through page-locked slots: a piece is copied out of the
 //                                               GPU, or packed by its kernels, while others are written
 //
@@ -39,7 +40,12 @@ struct Operation {
 
     bool writes() const { return access.direction == Direction::write; }
     Transfer transfer() const {
-        return {.file = file.handle(), .direction = access.direction, .sieve = plan.sieve};
+        Transfer made{.file = file.handle(), .direction = access.direction, .sieve = plan.sieve};
+        if (plan.way == plan::IoWay::storage) {
+            made.storage = file.files.direct_storage();
+            made.storage_file = file.storage_handle();
+        }
+        return made;
     }
     void note(const Transfer& ended) {
         moved += ended.moved;
@@ -49,13 +55,15 @@ struct Operation {
 
 // By the caller where that is a copy of memory, or by a thread.
 Task<Status> carry_out(Executor& executor, Operation& operation, Transfer& transfer) {
-    Backend& backend = operation.file.files.backend();
-    if (operation.plan.at_once)
-        backend.carry_out_now(transfer);
-    else if (transfer.bytes() > plan::kMostReadNow || !backend.read_now(transfer)) {
-        Status ended = co_await backend.run(executor, transfer, operation.file.path);
+    Files& files = operation.file.files;
+    if (operation.plan.at_once) co_return files.run_now(transfer, operation.file.path);
+    const Nanoseconds begin = files.context.begins();
+    if (transfer.storage != nullptr || transfer.bytes() > plan::kMostReadNow ||
+        !files.backend().read_now(transfer)) {
+        Status ended = co_await files.run(executor, transfer, operation.file.path);
         co_return ended;
     }
+    files.was_with_file(transfer, begin);
     co_return outcome_of(transfer, operation.file.path);
 }
 
@@ -130,9 +138,7 @@ Task<Status> slot_piece(Executor& executor, Operation& operation, transfer::Slot
                         transfer::Slot slot, Bytes first, Bytes bytes) {
     const Within piece(operation.depth);
     transfer::Context& context = operation.file.files.context;
-    const transfer::Staging staging{operation.side, operation.side.contiguous()
-                                                        ? plan::CopyEngine::copy_engine
-                                                        : plan::CopyEngine::kernel};
+    const transfer::Staging staging{operation.side, operation.plan.engine};
     Transfer transfer = operation.transfer();
     add_packed(operation, first, bytes, slot.memory, transfer.segments);
     Status ended;
@@ -226,6 +232,7 @@ Task<Status> File::transfer_range(Executor& executor, Access access, Bytes* move
     plan::IoQuestion question;
     question.writes = access.direction == Direction::write;
     question.on_device = side.on_device();
+    question.strided_memory = !side.contiguous();
     question.in_memory = in_memory_;
     question.bytes = access.bytes();
     question.memory_run = mean_run(*access.buffer.layout, access.bytes());
@@ -237,8 +244,15 @@ Task<Status> File::transfer_range(Executor& executor, Access access, Bytes* move
         Result<transfer::SlotPool*> pool = files.context.pools.own(transport::Pool::device_slots);
         if (!pool.ok()) co_return std::move(pool).status();
         question.largest_slot = (*pool)->largest();
+        if (side.contiguous() && access.bytes() >= plan::kStorageRun &&
+            hints.direct_storage != plan::IoSwitch::disable) {
+            Status found = co_await find_storage(executor);
+            question.direct_storage = found.ok();
+        }
     }
     const plan::IoPlan plan = plan::io_plan(question);
+    explain(access, side.on_device(), plan);
+    const Nanoseconds begin = files.context.begins();
     Operation operation{*this, access, side, plan};
     Status ended;
     if (operation.plan.way == plan::IoWay::slots)
@@ -248,6 +262,8 @@ Task<Status> File::transfer_range(Executor& executor, Access access, Bytes* move
     else
         ended = co_await run_direct(executor, operation);
     *moved = operation.moved;
+    if (files.context.timeline != nullptr)
+        files.context.timeline->access(plan::name(plan.way), begin, operation.moved);
     co_return ended;
 }
 

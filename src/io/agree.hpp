@@ -28,7 +28,8 @@ Task<Status> tell_all(Executor& executor, coll::Team team, T mine, std::vector<T
 }
 
 // The ranks' outcome: success where all have it, else a failure on all of them. A rank that failed
-// keeps its own sentence; the others hear that of the lowest rank with a reason of its own.
-Task<Status> agree(Executor& executor, coll::Team team, Status mine);
+// keeps its own sentence; the others hear that of the lowest rank with a reason of its own. `least`, where
+// it is not null: a number of each rank's, and behind the call the smallest of all.
+Task<Status> agree(Executor& executor, coll::Team team, Status mine, std::int64_t* least = nullptr);
 
 }  // namespace gantry::io

@@ -25,7 +25,6 @@
 #include <deque>
 #include <limits>
 #include <memory>
-#include <new>
 
 namespace gantry::io {
 namespace {
@@ -33,12 +32,10 @@ namespace {
 using plan::CollectiveIoPlan;
 
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
-// Reads: a gap of less costs less than a call of its own.
-constexpr std::int64_t kReadGap = 16 * static_cast<std::int64_t>(kKiB);
 
 // One buffer of an aggregator.
 struct Window {
-    std::unique_ptr<std::byte[]> memory;
+    WindowMemory memory;
     std::int64_t begin = 0, end = 0;
     std::vector<layout::Layout> layouts;  // of each rank's bytes, counted from `begin`
     std::vector<Interval> intervals;      // everybody's bytes
@@ -66,6 +63,12 @@ struct TwoPhase {
     const CollectiveIoPlan& plan;
     coll::Run run;  // the exchange
     Scope files;    // reads and writes of windows
+    ~TwoPhase() {
+        for (Window& each : windows)
+            file.spare_windows.give(std::move(each.memory));
+    }
+    TwoPhase(const TwoPhase&) = delete;
+    TwoPhase& operator=(const TwoPhase&) = delete;
     // As a rank with data: what it still has for each aggregator, and the next of its bytes.
     std::vector<StripReader> mine;
     std::vector<Bytes> next;
@@ -106,37 +109,47 @@ std::vector<std::vector<Strip>> cut(TwoPhase& all) {
     return strips;
 }
 
+// How many strips a rank has for an aggregator, and the first of them: all, where runs are regular.
+constexpr std::size_t kStripsOfLetter = 32;
+struct Letter {
+    std::size_t strips = 0;
+    Strip first[kStripsOfLetter];
+};
+
+p2p::Buffer rest_of(std::vector<Strip>& strips) {
+    return transfer::bytes_buffer(strips.data() + kStripsOfLetter,
+                                  (strips.size() - kStripsOfLetter) * sizeof(Strip));
+}
+
 // Every aggregator learns who has which runs of its part.
 Task<Status> tell_strips(Executor& executor, TwoPhase& all) {
     const auto ranks = static_cast<std::size_t>(all.team.size());
     std::vector<std::vector<Strip>> strips = cut(all);
-    std::vector<Bytes> mine(ranks), theirs(ranks);
-    for (std::size_t part = 0; part < strips.size(); ++part)
-        mine[static_cast<std::size_t>(all.plan.aggregators[part])] = strips[part].size();
-    coll::Blocks outgoing, incoming;
-    outgoing.address = mine.data();
-    incoming.address = theirs.data();
-    const p2p::Buffer one = transfer::bytes_buffer(mine.data(), sizeof(Bytes));
-    outgoing.count = incoming.count = one.count;
-    outgoing.layout = incoming.layout = one.layout;
-    Status counted =
-        co_await coll::alltoall(executor, all.team, std::move(outgoing), std::move(incoming));
+    std::vector<Letter> outgoing(strips.size()), incoming(all.aggregator >= 0 ? ranks : 0);
+    coll::InFlight letters(all.run);
+    for (std::size_t rank = 0; rank < incoming.size(); ++rank)
+        letters.receive(transfer::bytes_buffer(&incoming[rank], sizeof(Letter)),
+                        static_cast<int>(rank));
+    for (std::size_t part = 0; part < strips.size(); ++part) {
+        outgoing[part].strips = strips[part].size();
+        std::copy_n(strips[part].begin(), std::min(strips[part].size(), kStripsOfLetter),
+                    outgoing[part].first);
+        letters.send(transfer::bytes_buffer(&outgoing[part], sizeof(Letter)),
+                     all.plan.aggregators[part]);
+    }
+    Status counted = co_await letters.all(executor);
     GANTRY_CO_TRY(counted);
     std::vector<std::vector<Strip>> told(ranks);
     coll::InFlight messages(all.run);
-    if (all.aggregator >= 0)
-        for (std::size_t rank = 0; rank < ranks; ++rank) {
-            told[rank].resize(theirs[rank]);
-            if (theirs[rank] > 0)
-                messages.receive(
-                    transfer::bytes_buffer(told[rank].data(), theirs[rank] * sizeof(Strip)),
-                    static_cast<int>(rank));
-        }
+    for (std::size_t rank = 0; rank < incoming.size(); ++rank) {
+        std::vector<Strip>& its = told[rank];
+        its.resize(incoming[rank].strips);
+        std::copy_n(incoming[rank].first, std::min(its.size(), kStripsOfLetter), its.begin());
+        if (its.size() > kStripsOfLetter) messages.receive(rest_of(its), static_cast<int>(rank));
+    }
     for (std::size_t part = 0; part < strips.size(); ++part)
-        if (!strips[part].empty())
-            messages.send(
-                transfer::bytes_buffer(strips[part].data(), strips[part].size() * sizeof(Strip)),
-                all.plan.aggregators[part]);
+        if (strips[part].size() > kStripsOfLetter)
+            messages.send(rest_of(strips[part]), all.plan.aggregators[part]);
     Status ended = co_await messages.all(executor);
     for (std::vector<Strip>& each : strips)
         all.mine.emplace_back(std::move(each));
@@ -159,7 +172,8 @@ void prepare(TwoPhase& all, Window& window, std::int64_t round) {
         each.take(place.end, place.begin, &builder, &window.intervals);
         window.layouts.emplace_back(builder.finish(), 0);
     }
-    window.intervals = merged(std::move(window.intervals), all.writes() ? 0 : kReadGap);
+    window.intervals =
+        merged(std::move(window.intervals), static_cast<std::int64_t>(all.plan.sieve));
 }
 
 // Between a window and the file.
@@ -167,14 +181,19 @@ Task<Status> move_window(Executor& executor, TwoPhase& all, Window& window) {
     const Within moving(window.busy);
     Transfer transfer{.file = all.file.handle(), .direction = all.access.direction};
     for (const Interval& each : window.intervals)
-        transfer.segments.push_back({each.begin, window.memory.get() + (each.begin - window.begin),
+        transfer.segments.push_back({each.begin,
+                                     window.memory.bytes.get() + (each.begin - window.begin),
                                      static_cast<Bytes>(each.end - each.begin)});
-    Status ended = co_await all.file.files.backend().run(executor, transfer, all.file.path);
+    Status ended;
+    if (all.plan.at_once)
+        ended = all.file.files.run_now(transfer, all.file.path);
+    else
+        ended = co_await all.file.files.run(executor, transfer, all.file.path);
     window.failed = !ended.ok();
     if (!all.writes() && transfer.met_end) {
         all.file_end = std::min(all.file_end, transfer.end_at);
         const std::int64_t from = std::max<std::int64_t>(transfer.end_at - window.begin, 0);
-        std::memset(window.memory.get() + from, 0,
+        std::memset(window.memory.bytes.get() + from, 0,
                     static_cast<std::size_t>(window.end - window.begin - from));
     }
     co_return ended;
@@ -203,7 +222,7 @@ Task<Status> exchange(Executor& executor, TwoPhase& all, Window* window, std::in
         for (std::size_t rank = 0; rank < window->layouts.size(); ++rank) {
             const layout::Layout& layout = window->layouts[rank];
             if (layout.size == 0) continue;
-            const p2p::Buffer bytes{window->memory.get(), 1, &layout};
+            const p2p::Buffer bytes{window->memory.bytes.get(), 1, &layout};
             if (all.writes())
                 messages.receive(bytes, static_cast<int>(rank));
             else
@@ -267,8 +286,8 @@ Task<Status> run_together(Executor& executor, TwoPhase& all) {
     if (me != all.plan.aggregators.end()) {
         all.aggregator = static_cast<int>(me - all.plan.aggregators.begin());
         for (Window& each : all.windows) {
-            each.memory.reset(new (std::nothrow) std::byte[all.plan.window]);
-            if (each.memory == nullptr)
+            each.memory = all.file.spare_windows.take(all.plan.window);
+            if (each.memory.bytes == nullptr)
                 ready = failure(MPI_ERR_NO_MEM,
                                 "out of memory for a window of {} bytes (hint cb_buffer_size)",
                                 all.plan.window);
@@ -292,6 +311,24 @@ Bytes mean_run(const View& view, Bytes bytes) {
     return view.filetype.size / view.filetype.form->runs;
 }
 
+// What a read of its own would copy; of very many runs, as the first ones are.
+Bytes with_gaps(const Access& access) {
+    constexpr int kLooks = 4096;
+    layout::RunWalk runs = access.view->runs(access.first, access.bytes());
+    std::int64_t end = 0;
+    Bytes wanted = 0, all = 0;
+    int looks = 0;
+    for (layout::Block run; looks < kLooks && runs.next(run); ++looks) {
+        const Bytes gap = wanted > 0 ? static_cast<Bytes>(run.offset - end) : 0;
+        all += run.bytes + (gap <= plan::kWorthACall ? gap : 0);
+        wanted += run.bytes;
+        end = run.offset + static_cast<std::int64_t>(run.bytes);
+    }
+    if (looks < kLooks) return all;
+    return static_cast<Bytes>(static_cast<double>(all) / static_cast<double>(wanted) *
+                              static_cast<double>(access.bytes()));
+}
+
 }  // namespace
 
 Task<Status> File::transfer_all(Executor& executor, coll::Team team, Access access, Bytes* moved) {
@@ -305,6 +342,8 @@ Task<Status> File::transfer_all(Executor& executor, coll::Team team, Access acce
         if (!layout::overlaps(access.view->filetype)) mine.run = mean_run(*access.view, mine.bytes);
     }
     const bool writes = access.direction == Direction::write;
+    if (!writes && in_memory_ && mine.run > 0 && hints.sieve_read != plan::IoSwitch::disable)
+        mine.with_gaps = with_gaps(access);
     std::vector<plan::IoExtent> extents;
     Status told = co_await tell_all(executor, team, mine, &extents);
     GANTRY_CO_TRY(told);
@@ -320,25 +359,26 @@ Task<Status> File::transfer_all(Executor& executor, coll::Team team, Access acce
     question.aggregators = hints.aggregators;
     question.window = hints.window;
     question.stripe = hints.stripe;
-    // Each rank's bytes at once, or not at all: only accesses of their own can promise that.
-    if (atomic) question.together = plan::IoSwitch::disable;
+    question.atomic = atomic;
+    question.in_memory = in_memory_;
     const plan::CollectiveIoPlan plan = plan::collective_io_plan(question);
     if (!plan.together) {
+        access.alone = plan.why;
         Status ended = co_await transfer(executor, access, moved);
         Status agreed = co_await agree(executor, team, ended);
         co_return agreed;
     }
+    explain(access, plan);
+    const Nanoseconds begin = files.context.begins();
     TwoPhase all(*this, team, access, plan);
     Status ended = co_await run_together(executor, all);
-    Status agreed = co_await agree(executor, team, ended);
+    if (files.context.timeline != nullptr)
+        files.context.timeline->access("two phases", begin, mine.bytes);
+    std::int64_t end = all.file_end;
+    Status agreed = co_await agree(executor, team, ended, &end);
     GANTRY_CO_TRY(agreed);
     *moved = mine.bytes;
     if (writes) co_return success();
-    std::vector<std::int64_t> ends;
-    const std::int64_t my_end = all.file_end;
-    told = co_await tell_all(executor, team, my_end, &ends);
-    GANTRY_CO_TRY(told);
-    const std::int64_t end = std::ranges::min(ends);
     if (end != kNoEnd && mine.bytes > 0) {
         const Bytes before = access.view->data_before(end);
         *moved = before > access.first ? std::min(before - access.first, mine.bytes) : 0;

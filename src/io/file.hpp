@@ -8,6 +8,8 @@
 //   collective.cpp  those of all ranks together    shared_pointer  the pointer that ranks share
 //   view            which bytes, in which order    agree.hpp       one outcome for all ranks
 //   backend         threads that wait              system          what the system is asked
+//   storage.cpp     direct storage of device memory
+//   explain.cpp     what `gantry explain` is told
 #pragma once
 
 #include "coll/planner.hpp"
@@ -15,6 +17,7 @@
 #include "io/backend.hpp"
 #include "io/hints.hpp"
 #include "io/shared_pointer.hpp"
+#include "io/spare_windows.hpp"
 #include "io/view.hpp"
 #include "p2p/group.hpp"
 #include "transfer/buffer.hpp"
@@ -32,6 +35,8 @@ struct Access {
     std::shared_ptr<const View> view;  // as it was when the call was made
     Bytes first = 0;                   // data byte of the view
     transfer::Buffer buffer;
+    // Of a collective call that goes alone on each rank: why it does; null: it is a call of one rank.
+    const char* alone = nullptr;
     Bytes bytes() const { return buffer.bytes(); }
 };
 
@@ -50,6 +55,7 @@ class File {
     std::int64_t position = 0;  // the individual pointer, in etypes of the view
     SharedPointer shared;
     bool atomic = false;
+    SpareWindows spare_windows;
 
     int rank() const { return group.rank; }
     int size() const { return group.size(); }
@@ -77,16 +83,26 @@ class File {
     Task<Status> transfer(Executor& executor, Access access, Bytes* moved);
 
     int handle() const { return handle_; }
+    void* storage_handle() const { return storage_handle_; }
 
   private:
     Task<Status> open_here(Executor& executor, int flags);
+    // Of direct storage: opens the file once more, at the first access of device memory; why it cannot be used.
+    Task<Status> find_storage(Executor& executor);
+    void close_storage(System& system);
     Task<Status> transfer_range(Executor& executor, Access access, Bytes* moved);
+    void explain(const Access& access, bool on_device, const plan::IoPlan& plan) const;
+    void explain(const Access& access, const plan::CollectiveIoPlan& plan) const;
     Task<Status> lock(Executor& executor, LockKind kind, std::int64_t low, std::int64_t high);
 
     coll::Planner planner_;
     std::uint32_t sequence_ = 0;
     int handle_ = -1;
     bool in_memory_ = false;
+    // For direct storage.
+    bool storage_asked_ = false;
+    int storage_file_ = -1;  // with O_DIRECT
+    void* storage_handle_ = nullptr;
 };
 
 // What files of an engine share.
@@ -102,16 +118,25 @@ class Files {
     rma::Windows& windows;
     coll::Common& common;
 
+    // Looked for at its first use; null: there is none.
+    device::DirectStorage* direct_storage();
     // Made at its first use, unless a test gave one.
     Backend& backend();
     void use(std::unique_ptr<Backend> backend) { backend_ = std::move(backend); }
     int progress() { return backend_ == nullptr ? 0 : look(); }
+    // By the backend, and on the timeline.
+    Task<Status> run(Executor& executor, Transfer& transfer, std::string_view path);
+    // By the caller: for what is only a copy of memory.
+    Status run_now(Transfer& transfer, std::string_view path);
+    void was_with_file(const Transfer& transfer, Nanoseconds begin) const;
     bool pending() const { return backend_ != nullptr && !backend_->idle(); }
 
   private:
     int look();
     System system_;
     std::unique_ptr<Backend> backend_;
+    bool storage_asked_ = false;
+    std::unique_ptr<device::DirectStorage> storage_;
 };
 
 }  // namespace gantry::io

@@ -20,6 +20,26 @@ Backend& Files::backend() {
     return *backend_;
 }
 
+Task<Status> Files::run(Executor& executor, Transfer& transfer, std::string_view path) {
+    const Nanoseconds begin = context.begins();
+    Status ended = co_await backend().run(executor, transfer, path);
+    was_with_file(transfer, begin);
+    co_return ended;
+}
+
+Status Files::run_now(Transfer& transfer, std::string_view path) {
+    const Nanoseconds begin = context.begins();
+    backend().carry_out_now(transfer);
+    was_with_file(transfer, begin);
+    return outcome_of(transfer, path);
+}
+
+void Files::was_with_file(const Transfer& transfer, Nanoseconds begin) const {
+    if (context.timeline != nullptr) [[unlikely]]
+        context.timeline->with_file(transfer.direction == Direction::read ? "read" : "write", begin,
+                                    transfer.moved);
+}
+
 int Files::look() {
     int events = backend_->progress();
     if (events > 0) events += context.executor.run_ready();

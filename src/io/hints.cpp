@@ -48,6 +48,7 @@ bool Hints::take(std::string_view key, std::string_view value) {
     if (key == "romio_cb_read") return take_switch(value, collective_read);
     if (key == "romio_cb_write") return take_switch(value, collective_write);
     if (key == "romio_ds_read") return take_switch(value, sieve_read);
+    if (key == "gantry_direct_storage") return take_switch(value, direct_storage);
     if (key == "collective_buffering") {
         IoSwitch both;
         if (!take_switch(value, both)) return false;
@@ -69,6 +70,8 @@ std::vector<std::pair<std::string, std::string>> Hints::told() const {
         {"romio_ds_read", word(sieve_read)},        {"romio_ds_write", "disable"},
         {"cb_buffer_size", std::to_string(window)},
     };
+    if (direct_storage != IoSwitch::automatic)
+        all.emplace_back("gantry_direct_storage", word(direct_storage));
     if (aggregators > 0) all.emplace_back("cb_nodes", std::to_string(aggregators));
     if (stripe > 0) all.emplace_back("striping_unit", std::to_string(stripe));
     return all;

@@ -125,7 +125,10 @@ Task<Status> File::close(Executor& executor, coll::Team team) {
     const int handle = std::exchange(handle_, -1);
     Status asked = co_await files.backend().call(
         executor,
-        [handle](System& system) { return static_cast<std::int64_t>(system.close(handle)); },
+        [this, handle](System& system) {
+            close_storage(system);
+            return static_cast<std::int64_t>(system.close(handle));
+        },
         &returned);
     if (ended.ok()) ended = outcome(returned, "closing", path);
     if ((mode & MPI_MODE_DELETE_ON_CLOSE) != 0 && rank() == 0) {

@@ -25,11 +25,22 @@ struct Call {
     Bytes bytes = 0;
 };
 
+std::int64_t by_storage(const Transfer& transfer, const iovec& piece, std::int64_t offset) {
+    return transfer.direction == Direction::read
+               ? transfer.storage->read(transfer.storage_file, piece.iov_base, piece.iov_len,
+                                        offset)
+               : transfer.storage->write(transfer.storage_file, piece.iov_base, piece.iov_len,
+                                         offset);
+}
+
 // One system call until it has moved something, failed, or met the end.
 std::int64_t once(System& system, const Transfer& transfer, const iovec* pieces, int number,
                   std::int64_t offset) {
     while (true) {
-        const std::int64_t moved = transfer.direction == Direction::read
+        // One piece at a time: the rest is another call.
+        const std::int64_t moved = transfer.storage != nullptr
+                                       ? by_storage(transfer, pieces[0], offset)
+                                   : transfer.direction == Direction::read
                                        ? system.read(transfer.file, pieces, number, offset)
                                        : system.write(transfer.file, pieces, number, offset);
         if (moved != -EINTR && moved != -EAGAIN) return moved;

@@ -8,6 +8,7 @@
 
 #include "base/status.hpp"
 #include "base/units.hpp"
+#include "device/direct_storage.hpp"
 #include "io/system.hpp"
 
 #include <cstddef>
@@ -31,6 +32,9 @@ struct Transfer {
     std::vector<Segment> segments = {};  // of rising offsets
     // Reads: bytes between two segments that are read as well, where that saves a call; 0: none.
     Bytes sieve = 0;
+    // Where the memory is a GPU's: who moves it, and the file's handle there.
+    device::DirectStorage* storage = nullptr;
+    void* storage_file = nullptr;
     // --- how it ended
     Bytes moved = 0;
     std::int64_t failed = 0;  // -errno of the first call that failed

@@ -79,7 +79,7 @@ std::string Explain::text_of(const Note& note) const {
 }
 
 Record Explain::record_of(int rank) const {
-    Record record{rank, {}, {}, collectives_.paths()};
+    Record record{rank, {}, {}, collectives_.paths(), files_.paths()};
     for (const Note& note : notes_)
         record.notes.push_back(text_of(note));
     for (const auto& [key, entry] : entries_) {
@@ -116,7 +116,7 @@ Record Explain::record_of(int rank) const {
 std::string Explain::text(int rank) const {
     const Record record = record_of(rank);
     return fmt::format("gantry explain: rank {}\n", rank) + path_table(record.paths, Show::all) +
-           coll_table(record.collectives) + notes_text(record);
+           coll_table(record.collectives) + io_table(record.files) + notes_text(record);
 }
 
 std::string Explain::json(int rank) const {
@@ -124,7 +124,7 @@ std::string Explain::json(int rank) const {
 }
 
 Status Explain::write(int rank, std::string file) const {
-    if (entries_.empty() && collectives_.empty()) return success();
+    if (entries_.empty() && collectives_.empty() && files_.empty()) return success();
     if (file.empty()) {
         // One write, so that the tables of several ranks do not mix line by line.
         const std::string table = text(rank);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/status.hpp"
+#include "plan/io_table.hpp"
 #include "plan/path_table.hpp"
 #include "plan/plan.hpp"
 #include "plan/selection_cache.hpp"
@@ -41,6 +42,9 @@ class Explain {
     void collective(const CollQuestion& question, const CollChoice& choice) {
         if (on_) collectives_.add(question, choice);
     }
+
+    // One read or write of a file. Asked behind on(): the row takes memory.
+    void file(const IoPath& path) { files_.add(path); }
 
     // A sentence about what no message of its own tells.
     void note(std::string sentence) { notes_.push_back({kNoWindow, std::move(sentence)}); }
@@ -91,6 +95,7 @@ class Explain {
     std::vector<Note> notes_;
     std::map<int, std::string> window_names_;
     CollRecord collectives_;
+    IoRecord files_;
 };
 
 }  // namespace gantry::plan

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/io_plan.hpp"
 
+#include "plan/text.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -13,14 +17,18 @@ constexpr Bytes kDirectPiece = 8 * kMiB;
 // Through scratch memory or slots: the next piece is packed while this one is written.
 constexpr Bytes kStagedPiece = 1 * kMiB;
 constexpr int kDepth = 4;
-// What the caller copies between two looks at everything else.
-constexpr Bytes kAtOncePiece = 256 * kKiB;
+// What the caller copies between two looks at everything else. Writers of one file wait for each other
+// at each call, so larger calls cost less.
+constexpr Bytes kAtOncePiece = 2 * kMiB;
+// The same of what it packs first: what was packed is in a cache still.
+constexpr Bytes kAtOncePacked = 256 * kKiB;
 // Shorter runs of memory are packed: a piece of a vector of the system costs some tens of nanoseconds.
 constexpr Bytes kPackedBelow = 1 * kKiB;
-// What a read of another place in the file costs, in bytes that are read meanwhile.
-constexpr Bytes kWorthACall = 16 * kKiB;
 // Runs from which on an access of its own is as good for each rank as one together.
 constexpr Bytes kLargeRun = 256 * kKiB;
+// An exchange copies bytes twice more than the read, into a message and out of it, and ranks wait for each
+// other: a read that copies so many times what is wanted is no slower alone.
+constexpr Bytes kGapsPayBelow = 4;
 constexpr int kAggregatorsOfNode = 4;
 constexpr Bytes kPage = 4 * kKiB;
 
@@ -28,12 +36,22 @@ constexpr Bytes kPage = 4 * kKiB;
 
 IoPlan io_plan(const IoQuestion& question) {
     IoPlan plan;
+    const bool long_runs = std::min(question.file_run, question.bytes) >= kStorageRun;
+    if (question.direct_storage && !question.strided_memory && long_runs) {
+        plan = {IoWay::storage, kDirectPiece, kDepth, 0};
+        plan.why = "the file system and the GPU reach each other, and runs are long";
+        return plan;
+    }
     if (question.on_device) {
         plan = {IoWay::slots, std::min(kStagedPiece, question.largest_slot), kDepth, 0};
+        plan.engine = question.strided_memory ? CopyEngine::kernel : CopyEngine::copy_engine;
+        plan.why = "a piece is copied between the GPU and a slot while others are with the file";
     } else if (question.memory_run < kPackedBelow && question.memory_run < question.bytes) {
-        plan = {IoWay::packed, question.in_memory ? kAtOncePiece : kStagedPiece, kDepth, 0};
+        plan = {IoWay::packed, question.in_memory ? kAtOncePacked : kStagedPiece, kDepth, 0};
+        plan.why = "runs of memory are short: to pack them costs less than to list them";
     } else {
         plan = {IoWay::direct, question.in_memory ? kAtOncePiece : kDirectPiece, kDepth, 0};
+        plan.why = "runs of memory are long enough to need no copy";
     }
     // What is copied out of a GPU meanwhile is worth a thread.
     plan.at_once = question.in_memory && !question.on_device;
@@ -43,6 +61,48 @@ IoPlan io_plan(const IoQuestion& question) {
     if (question.sieve == IoSwitch::enable || question.file_gap <= kWorthACall)
         plan.sieve = std::max(kWorthACall, question.file_gap);
     return plan;
+}
+
+const char* name(IoWay way) {
+    switch (way) {
+        case IoWay::direct: return "direct";
+        case IoWay::packed: return "packed";
+        case IoWay::slots: return "slots";
+        case IoWay::storage: return "storage";
+    }
+    return "";
+}
+
+namespace {
+
+const char* how_text(const IoPlan& plan) {
+    switch (plan.way) {
+        case IoWay::direct: return "without a copy";
+        case IoWay::packed: return "packed by the processor";
+        case IoWay::slots:
+            return plan.engine == CopyEngine::kernel ? "slots, packed by a kernel"
+                                                     : "slots, by the copy engine";
+        case IoWay::storage: return "by GPUDirect Storage";
+    }
+    return "";
+}
+
+}  // namespace
+
+std::string describe(const IoPlan& plan) {
+    return fmt::format("{}, pieces of {}, {}{}", how_text(plan), bytes_text(plan.piece),
+                       plan.at_once ? std::string("one after the other by the caller")
+                                    : fmt::format("{} in flight", plan.depth),
+                       plan.sieve > 0
+                           ? fmt::format(", gaps up to {} are read along", bytes_text(plan.sieve))
+                           : "");
+}
+
+std::string describe(const CollectiveIoPlan& plan) {
+    return fmt::format("{} aggregator{}, parts of {}, windows of {}{}", plan.aggregators.size(),
+                       plan.aggregators.size() == 1 ? "" : "s", bytes_text(plan.part),
+                       bytes_text(plan.window),
+                       plan.at_once ? ", with the file by the aggregators themselves" : "");
 }
 
 namespace {
@@ -82,7 +142,8 @@ std::vector<int> aggregators_of(std::span<const int> nodes, int most) {
 CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
     CollectiveIoPlan plan;
     Bytes bytes = 0, longest_run = 0;
-    bool overlap = false;
+    Bytes with_gaps = 0;
+    bool overlap = false, gaps_known = true;
     for (const IoExtent& each : question.extents) {
         if (each.bytes == 0) continue;
         plan.low = bytes == 0 ? each.low : std::min(plan.low, each.low);
@@ -90,6 +151,8 @@ CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
         bytes += each.bytes;
         overlap = overlap || each.run == 0;
         longest_run = std::max(longest_run, each.run);
+        with_gaps += each.with_gaps;
+        gaps_known = gaps_known && each.with_gaps > 0;
     }
     const auto alone = [&plan](const char* why) {
         plan.why = why;
@@ -97,15 +160,20 @@ CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
     };
     if (bytes == 0) return alone("there are no bytes");
     if (overlap) return alone("a view names bytes twice");
+    if (question.atomic) return alone("atomic mode: each rank locks its bytes");
     if (question.together == IoSwitch::disable) return alone("a hint says so");
     if (question.together == IoSwitch::automatic) {
         if (!interleaved(question.extents))
             return alone("ranks have parts of the file for themselves");
         if (longest_run >= kLargeRun) return alone("runs are large");
+        if (!question.writes && gaps_known && with_gaps < kGapsPayBelow * bytes)
+            return alone("the file is in memory: to read gaps along costs less than an exchange");
     }
     plan.together = true;
     plan.why = question.together == IoSwitch::enable ? "a hint says so" : "ranks interleave";
     plan.aggregators = aggregators_of(question.nodes, question.aggregators);
+    plan.sieve = question.writes ? 0 : kWorthACall;
+    plan.at_once = question.in_memory;
     const Bytes unit = std::max(question.stripe, kPage);
     const Bytes reach = static_cast<Bytes>(plan.high - plan.low);
     // A part begins where a stripe does, as long as the file is counted from 0.

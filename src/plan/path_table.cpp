@@ -230,6 +230,7 @@ std::string to_json(const Record& record) {
                                            {"why", path.why},
                                            {"rejected", losers}});
     }
+    if (!record.files.empty()) document["files"] = io_paths_to_json(record.files);
     return document.dump(2) + "\n";
 }
 
@@ -268,6 +269,7 @@ Result<Record> record_from_json(std::string_view text) {
     Record record;
     record.rank = document.value("rank", 0);
     record.collectives = collectives_from(document);
+    record.files = io_paths_from(document);
     if (document.contains("notes") && document["notes"].is_array())
         for (const auto& note : document["notes"])
             if (note.is_string()) record.notes.push_back(note.get<std::string>());

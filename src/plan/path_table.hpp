@@ -8,6 +8,7 @@
 #include "base/status.hpp"
 #include "base/units.hpp"
 #include "plan/coll_table.hpp"
+#include "plan/io_table.hpp"
 
 #include <string>
 #include <string_view>
@@ -48,6 +49,7 @@ struct Record {
     std::vector<Path> paths;
     std::vector<std::string> notes;  // a sentence each, of what no single path tells
     std::vector<CollPath> collectives = {};
+    std::vector<IoPath> files = {};
 };
 
 enum class Show { received, all };

@@ -13,15 +13,6 @@ namespace {
 
 using namespace plan;
 
-const char* name(IoWay way) {
-    switch (way) {
-        case IoWay::direct: return "direct";
-        case IoWay::packed: return "packed";
-        case IoWay::slots: return "slots";
-    }
-    return "";
-}
-
 std::string alone() {
     std::string text = "== one rank: memory run, file run, file gap of 64 MiB ==\n";
     struct Runs {
@@ -35,23 +26,24 @@ std::string alone() {
                         {64 * kMiB, 4096, 64 * kKiB},
                         {8, 8, 8},
                         {64 * kMiB, 1 * kMiB, 3 * kMiB}};
-    for (const char* place : {"host", "host to tmpfs", "device", "device to tmpfs"})
+    for (const char* place :
+         {"host", "host to tmpfs", "device", "device to tmpfs", "device with direct storage"})
         for (const bool writes : {true, false})
             for (const Runs& runs : all) {
-                const IoPlan plan = io_plan({.writes = writes,
-                                             .on_device = place[0] == 'd',
-                                             .in_memory = std::strstr(place, "tmpfs") != nullptr,
-                                             .bytes = 64 * kMiB,
-                                             .memory_run = runs.memory,
-                                             .file_run = runs.file,
-                                             .file_gap = runs.gap,
-                                             .largest_slot = 4 * kMiB});
-                text += fmt::format(
-                    "{} {} memory {} file {} gap {}: {}, pieces of {}, {} at once, "
-                    "sieve {}{}\n",
-                    place, writes ? "write" : "read", runs.memory, runs.file, runs.gap,
-                    name(plan.way), plan.piece, plan.depth, plan.sieve,
-                    plan.at_once ? ", by the caller" : "");
+                const IoPlan plan =
+                    io_plan({.writes = writes,
+                             .on_device = place[0] == 'd',
+                             .strided_memory = runs.memory < 64 * kMiB,
+                             .in_memory = std::strstr(place, "tmpfs") != nullptr,
+                             .bytes = 64 * kMiB,
+                             .memory_run = runs.memory,
+                             .file_run = runs.file,
+                             .file_gap = runs.gap,
+                             .largest_slot = 4 * kMiB,
+                             .direct_storage = std::strstr(place, "storage") != nullptr});
+                text += fmt::format("{} {} memory {} file {} gap {}: {}: {} ({})\n", place,
+                                    writes ? "write" : "read", runs.memory, runs.file, runs.gap,
+                                    name(plan.way), describe(plan), plan.why);
             }
     return text;
 }
@@ -61,10 +53,12 @@ std::string line(const char* what, const CollectiveIoQuestion& question) {
     std::string text =
         fmt::format("{}: {} ({})", what, plan.together ? "together" : "alone", plan.why);
     if (plan.together) {
-        text += fmt::format(", from {} to {}, parts of {}, windows of {}, by", plan.low, plan.high,
-                            plan.part, plan.window);
+        text += fmt::format(", from {} to {}, parts of {}, windows of {}{}, by", plan.low,
+                            plan.high, plan.part, plan.window,
+                            plan.sieve > 0 ? fmt::format(", gaps of {}", plan.sieve) : "");
         for (const int each : plan.aggregators)
             text += fmt::format(" {}", each);
+        if (plan.at_once) text += " themselves";
     }
     return text + "\n";
 }
@@ -91,6 +85,19 @@ std::string together() {
     text += line("nothing", {.extents = none, .nodes = one_node, .window = window});
     text += line("interleaved",
                  {.writes = true, .extents = interleaved, .nodes = one_node, .window = window});
+    auto in_memory = interleaved;
+    for (IoExtent& each : in_memory)
+        each.with_gaps = 3 * each.bytes;
+    text += line("interleaved, read in memory, gaps of twice as much",
+                 {.extents = in_memory, .nodes = one_node, .window = window});
+    text += line("interleaved, written in memory", {.writes = true,
+                                                    .in_memory = true,
+                                                    .extents = in_memory,
+                                                    .nodes = one_node,
+                                                    .window = window});
+    in_memory[1].with_gaps = 15 * in_memory[1].bytes;
+    text += line("interleaved, read in memory, large gaps",
+                 {.extents = in_memory, .nodes = one_node, .window = window});
     text += line("interleaved, two nodes",
                  {.extents = interleaved, .nodes = two_nodes, .window = window});
     text += line("interleaved, two nodes, 2 aggregators",
@@ -105,6 +112,12 @@ std::string together() {
     text += line(
         "disjoint, by hint",
         {.extents = disjoint, .nodes = one_node, .together = IoSwitch::enable, .window = window});
+    text += line("interleaved, in atomic mode", {.writes = true,
+                                                 .atomic = true,
+                                                 .extents = interleaved,
+                                                 .nodes = one_node,
+                                                 .together = IoSwitch::enable,
+                                                 .window = window});
     text += line("interleaved, against a hint", {.extents = interleaved,
                                                  .nodes = one_node,
                                                  .together = IoSwitch::disable,

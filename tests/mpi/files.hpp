@@ -18,10 +18,9 @@ namespace mpi_tests {
 
 class Folder {
   public:
-    Folder() {
+    explicit Folder(const char* base = std::getenv("TMPDIR")) {
         char name[256] = {};
         if (rank() == 0) {
-            const char* base = std::getenv("TMPDIR");
             std::snprintf(name, sizeof name, "%s/gantry-files-XXXXXX",
                           base != nullptr ? base : "/tmp");
             if (mkdtemp(name) == nullptr) fail(__FILE__, __LINE__, "no temporary folder");

@@ -48,6 +48,7 @@ int explain(const ExplainOptions& options) {
     std::vector<std::string> texts;
     std::vector<plan::Path> paths;
     std::vector<plan::CollPath> collectives;
+    std::vector<plan::IoPath> files;
     std::string notes;
     for (const fs::path& file : files_in(folder, ".json")) {
         std::string text = contents(file);
@@ -59,6 +60,7 @@ int explain(const ExplainOptions& options) {
         texts.push_back(std::move(text));
         paths.insert(paths.end(), read->paths.begin(), read->paths.end());
         collectives.insert(collectives.end(), read->collectives.begin(), read->collectives.end());
+        files.insert(files.end(), read->files.begin(), read->files.end());
         notes += notes_text(*read);
     }
     if (texts.empty())
@@ -66,7 +68,7 @@ int explain(const ExplainOptions& options) {
                    "gantry explain: no rank recorded a message. Did the command run with Gantry's "
                    "libmpi_abi.so.1, and reach MPI_Finalize?\n");
     else
-        print(texts, paths, coll_table(std::move(collectives)) + notes, options);
+        print(texts, paths, coll_table(std::move(collectives)) + io_table(files) + notes, options);
     return status;
 }
 

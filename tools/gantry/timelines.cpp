@@ -142,6 +142,9 @@ void write_event(RankWriter& writer, const TimelineEvent& event,
         const std::string group =
             thread == 0 ? "MPI calls" : fmt::format("MPI calls of thread {}", thread);
         writer.span(group, event, event.what, "", nullptr);
+    } else if (event.kind == "access" || event.kind == "with_file") {
+        writer.span(event.kind == "access" ? "reads and writes of files" : "with the file system",
+                    event, event.what, fmt::format(R"("bytes":{})", event.bytes), nullptr);
     } else if (event.kind == "piece") {
         const std::string group =
             event.number < 0 ? "network" : fmt::format("copies of GPU {}", event.number);

@@ -18,7 +18,7 @@
 namespace gantry::tool {
 
 struct TimelineEvent {
-    std::string kind, what;  // kind: call, sent, received, piece
+    std::string kind, what;  // kind: as in Timeline::Kind
     Nanoseconds begin = 0, end = 0;
     int peer = -1, number = 0;
     std::uint32_t sequence = 0;

@@ -144,6 +144,44 @@ TEST(Explain, SurvivesTheWayThroughJson) {
               explain.text(7));
 }
 
+plan::IoPath of_file(Bytes bytes, const char* way, const char* why) {
+    return {.file = "field",
+            .operation = "write_all",
+            .ranks = 4,
+            .memory = "device",
+            .smallest = bytes,
+            .largest = bytes,
+            .calls = 1,
+            .bytes = bytes,
+            .way = way,
+            .how = "pieces of " + std::to_string(bytes),
+            .why = why};
+}
+
+TEST(Explain, CallsOfAFileWithOneStoryAreOneRow) {
+    plan::Explain explain(true);
+    explain.file(of_file(100, "two phases", "ranks interleave"));
+    explain.file(of_file(300, "two phases", "ranks interleave"));
+    explain.file(of_file(200, "two phases", "ranks interleave"));
+    explain.file(of_file(200, "direct", "runs are large"));
+    const std::string text = explain.text(1);
+    EXPECT_THAT(text,
+                HasSubstr("files (calls of all ranks):\n"
+                          "  write_all  field  device memory  100 B to 300 B  3 calls  two phases\n"
+                          "      how           pieces of 300\n"
+                          "      why           ranks interleave\n"
+                          "  write_all  field  device memory  200 B  1 calls  direct\n"));
+    auto read = plan::record_from_json(explain.json(1));
+    ASSERT_TRUE(read.ok()) << read.status().text();
+    ASSERT_EQ(read->files.size(), 2u);
+    EXPECT_EQ(read->files[0].bytes, 600u);
+    EXPECT_EQ(plan::to_json(*read), explain.json(1));
+    // Other ranks' rows join.
+    std::vector<plan::IoPath> of_two = read->files;
+    of_two.insert(of_two.end(), read->files.begin(), read->files.end());
+    EXPECT_THAT(plan::io_table(of_two), HasSubstr("6 calls  two phases"));
+}
+
 TEST(Explain, RefusesWhatItDidNotWrite) {
     for (const char* text : {"", "{", "[]", "{\"paths\": 3}", "{\"paths\": [3]}"})
         EXPECT_FALSE(plan::record_from_json(text).ok()) << text;
