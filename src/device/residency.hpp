@@ -21,6 +21,7 @@
 // towards all of the time that a kernel may be waited for in vain.
 #pragma once
 
+#include "base/break_even.hpp"
 #include "device/facts.hpp"
 #include "device/neighbours.hpp"
 
@@ -130,7 +131,7 @@ class Residency {
     void ended(Nanoseconds saved, Nanoseconds now) {
         priced_at_ = now;
         ended_with_ = saved;
-        saved_ = 0;
+        kernel_.begin_anew();
     }
 
   private:
@@ -152,7 +153,10 @@ class Residency {
     void judge(Nanoseconds saved, Nanoseconds gap) {
         const bool waited_for = gap > lingers_ && gap <= lingers_ + kSoonAfter;
         const bool repaid = saved >= (waited_for ? launch_ + lingers_ : price());
-        times_dearer_ = repaid ? 1 : std::min(2 * times_dearer_, kMostTimesDearer);
+        if (repaid)
+            kernel_.was_worth_it();
+        else
+            kernel_.was_in_vain(kMostTimesDearer);
         next_at_once_ = repaid;
     }
     bool keeps_out(const Neighbours* neighbours) const {
@@ -172,20 +176,20 @@ class Residency {
         if (ended_with_ >= 0) judge(std::exchange(ended_with_, -1), gap);
         lingers_ = lingers;
         if (now - priced_at_ >= kForgets) {
-            times_dearer_ = std::max(times_dearer_ / 2, 1);
+            kernel_.forgive();
             priced_at_ = now;
         }
         if (std::exchange(next_at_once_, false)) return true;
-        if (close) saved_ += at_once ? saving : std::min(saving, in_doubt(gap));
-        if (saved_ < times_dearer_ * price()) return false;
-        saved_ = 0;
+        if (close) kernel_.put_aside(at_once ? saving : std::min(saving, in_doubt(gap)));
+        if (!kernel_.covers(price())) return false;
+        kernel_.begin_anew();
         return true;
     }
 
     static constexpr double kSlower = 1.07;
     static constexpr Bytes kLargestPiece = 512 * kKiB;
     static constexpr int kLives = 20;
-    static constexpr int kMostTimesDearer = 256;
+    static constexpr std::int64_t kMostTimesDearer = 256;
     static constexpr int kUnnoticed = 5;  // nobody minds most of the time that one stays in vain
     // A program's own short kernel, a call, and the way to the next message.
     static constexpr Nanoseconds kSoonAfter = 40 * kMicrosecond;
@@ -205,9 +209,8 @@ class Residency {
     Nanoseconds saving_of_one_more_;
     Nanoseconds launch_;
     Nanoseconds ended_with_ = -1;  // what the last one saved, until it is judged
-    int times_dearer_ = 1;
+    BreakEven kernel_;
     Nanoseconds priced_at_ = 0;
-    Nanoseconds saved_ = 0;
     Nanoseconds last_ = 0;  // copy
     bool next_at_once_ = false;
 };

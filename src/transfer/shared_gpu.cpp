@@ -5,9 +5,9 @@
 
 namespace gantry::transfer {
 bool SharedGpu::invest(Nanoseconds saving, Nanoseconds turn, Nanoseconds now) {
-    saved_ += std::max<Nanoseconds>(saving, 0);
-    if (saved_ < price_ * turn) return false;
-    saved_ = 0;
+    turn_.put_aside(saving);
+    if (!turn_.covers(turn)) return false;
+    turn_.begin_anew();
     used_ = std::max<Nanoseconds>(now, 1);
     first_ = true;
     return true;
@@ -17,12 +17,12 @@ void SharedGpu::copied(Nanoseconds took, Nanoseconds expected, Nanoseconds turn,
                        bool measured) {
     const bool slow = measured && took > expected + turn / 2;
     used_ = std::max<Nanoseconds>(now, 1);
-    if (!slow && ++fast_ >= limits_.trusted) price_ = 1;
+    if (!slow && ++fast_ >= limits_.trusted) turn_.was_worth_it();
     if (slow && !first_) {
         used_ = 0;
-        saved_ = 0;
+        turn_.begin_anew();
         fast_ = 0;
-        price_ = std::min(2 * price_, limits_.highest_price);
+        turn_.was_in_vain(limits_.highest_price);
     }
     first_ = false;
 }

@@ -15,7 +15,7 @@
 // next attempt. The first copy of an attempt may take its turn.
 #pragma once
 
-#include "base/units.hpp"
+#include "base/break_even.hpp"
 
 #include <cstdint>
 
@@ -41,10 +41,9 @@ class SharedGpu {
   private:
     Limits limits_;
     Nanoseconds used_ = 0;
-    Nanoseconds saved_ = 0;
-    std::int64_t price_ = 1;  // turns that must be saved before the next attempt
-    std::int64_t fast_ = 0;   // copies of this attempt that needed no turn
-    bool first_ = true;       // the next copy may take a turn
+    BreakEven turn_;
+    std::int64_t fast_ = 0;  // copies of this attempt that needed no turn
+    bool first_ = true;      // the next copy may take a turn
 };
 
 }  // namespace gantry::transfer
