@@ -34,6 +34,7 @@ struct Agreements::Agreement {
     int joined = -1;           // the coordinator that knows of this member
     Said taken;                // the latest proposal; epoch -1: none
     Decision decision;         // once it is decided
+    Nanoseconds knows_by = 0;  // who failed; after that the others are taken at their word
     // Of the coordinator: what members have said, and who has taken its proposal.
     std::vector<std::optional<Said>> heard;
     bool proposed = false;
@@ -113,9 +114,30 @@ Task<Status> Agreements::agree(Executor& executor, Call call, Decision* decided)
         take(agreement, each.from, each.says, each.said.epoch, std::move(each.said.decision));
     look(agreement);
     Status waited = co_await context_.board.until(executor, &is_decided, &agreement);
+    agreement.knows_by = executor.now() + context_.config.peer_timeout;
+    // So that what the program asks next, who has failed, is answered alike everywhere.
+    Status known = co_await context_.board.until(executor, &knows_failed, &agreement);
     *decided = agreement.decision;
     agreement.waited_for = false;
-    co_return waited;
+    GANTRY_CO_TRY(waited);
+    co_return known;
+}
+
+// Whether this member knows that all who failed are lost. Who cannot be reached by another member, but
+// by this one, is lost to both in the end.
+bool Agreements::knows_failed(void* pointer) {
+    auto& agreement = *static_cast<Agreement*>(pointer);
+    Agreements& all = agreement.owner;
+    for (int member = 0; member < agreement.size(); ++member) {
+        if (member == agreement.call.rank || !agreement.decision.failed.has(member)) continue;
+        const int peer = agreement.peer(member);
+        transfer::Endpoint& endpoint = all.context_.endpoints.to(peer);
+        if (!endpoint.lost.ok()) continue;
+        if (all.context_.executor.now() < agreement.knows_by) return false;
+        all.context_.messages.on_peer_lost(
+            peer, failure(MPI_ERR_PROC_ABORTED, "rank {} is lost to another rank", peer));
+    }
+    return true;
 }
 
 bool Agreements::is_decided(void* pointer) {

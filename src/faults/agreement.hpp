@@ -15,7 +15,7 @@
 // the group is decided.
 //
 // This holds as long as losses are true: whoever is lost to one member is dead, and others hear of it.
-// 3 messages to and from each member without a loss.
+// A call returns when its member, too, knows that those who failed are lost. 3 messages to and from each member without a loss.
 #pragma once
 
 #include "base/task.hpp"
@@ -114,6 +114,7 @@ class Agreements {
     Decision make_proposal(Agreement& agreement);
     void decide(Agreement& agreement, Decision decision);
     static bool is_decided(void* agreement);
+    static bool knows_failed(void* agreement);
 
     transfer::Context& context_;
     p2p::Messenger& messenger_;

@@ -22,6 +22,7 @@
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
 #include "p2p/outgoing.hpp"
+#include "p2p/reason.hpp"
 #include "p2p/signatures.hpp"
 #include "transfer/context.hpp"
 
@@ -129,6 +130,8 @@ class Messages {
     // --- revoked contexts, and losses (revoked.cpp) ---
     std::vector<std::uint32_t> revoked_contexts;
     std::vector<int> losses;  // peers, in the order in which this rank heard; -1: its number is another's
+    std::vector<Reason> reasons;  // that others have told; one for each context
+    void on_reason(int from, transport::ConstSpan header, transport::ConstSpan);
     Status revoked(const Group& group) const;
     bool is_revoked(std::uint32_t context) const;
     void revoke(std::uint32_t context);

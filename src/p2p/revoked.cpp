@@ -59,8 +59,30 @@ void Messages::keep(std::unique_ptr<Incoming> message) {
     matcher.keep(std::move(message));
 }
 
+void Messages::on_reason(int, transport::ConstSpan header, transport::ConstSpan) {
+    const auto said = wire::read<Reason>(header);
+    for (Reason& each : reasons) {
+        if (each.context != said.context) continue;
+        each.error_class = said.error_class;
+        return;
+    }
+    reasons.push_back(said);
+}
+
+// Of a collective: why nothing comes from some rank.
+static Status why_bad_news(const Messages& messages, const Group& group) {
+    for (const int peer : messages.losses)
+        if (has_member(group, peer))
+            return failure(MPIX_ERR_PROC_FAILED, "rank {} is lost, so the operation failed", peer);
+    for (const Reason& each : messages.reasons)
+        if (each.context == base_context(group.context))
+            return Status::make(each.error_class, "the operation failed on another rank: it lost one, or "
+                                                  "heard that the communicator is revoked");
+    return success();
+}
+
 Status Messages::unacknowledged(const Group& group) {
-    if (!group.is_of_program()) return success();
+    if (!group.is_of_program()) return why_bad_news(*this, group);
     for (std::size_t i = group.acknowledged; i < losses.size(); ++i)
         if (has_member(group, losses[i]))
             return failure(MPIX_ERR_PROC_FAILED_PENDING,
@@ -71,6 +93,7 @@ Status Messages::unacknowledged(const Group& group) {
 }
 
 void Messages::pend_if_unacknowledged(Request& receive) {
+    if (!receive.group->is_of_program()) return;
     if (Status pending = unacknowledged(*receive.group); !pending.ok())
         receive.complete(std::move(pending));
 }

@@ -260,6 +260,7 @@ Task<Status> Meeting::open(Executor& executor) {
     Board::Peer* const own = board_.peer(board_.world_rank_);
     if (own == nullptr)
         co_return failure(MPI_ERR_INTERN, "this rank has no page of the node's board");
+    if (board_.is_revoked(context_)) co_return Status(board_.why_revoked_);
     board_.own_ = own->page;
     row_ = board_.free_row();
     if (row_ == kBoardRows) {

@@ -174,8 +174,8 @@ void many_die(int ranks, std::uint64_t seed) {
 }
 
 TEST(Agreements, UpToHalfOfTheRanksDie) {
-    const std::uint64_t seeds = all_is_tested() ? 200 : 4;
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+    const std::uint64_t runs = seeds(20, 200);
+    for (std::uint64_t seed = 1; seed <= runs; ++seed)
         for (const int ranks : {2, 4, 7, 16, 64})
             many_die(ranks, seed);
 }
