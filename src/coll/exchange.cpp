@@ -57,8 +57,9 @@ Status judge(const Team& team, const p2p::Request& request, Bytes expected) {
 
 Task<Status> send(Executor& executor, Run& run, p2p::Buffer buffer, int to) {
     const Team& team = run.team;
-    Result<p2p::Request*> started = team.messenger->isend(
-        *team.group, outgoing_of(run, buffer, to), team.in_group(to), team.tag, p2p::SendMode::awaited);
+    Result<p2p::Request*> started =
+        team.messenger->isend(*team.group, outgoing_of(run, buffer, to), team.in_group(to),
+                              team.tag, p2p::SendMode::awaited);
     if (!started.ok()) {
         run.note(std::move(started).status());
         co_return run.status();

@@ -130,9 +130,8 @@ bool Agreements::knows_failed(void* pointer) {
     Agreements& all = agreement.owner;
     for (int member = 0; member < agreement.size(); ++member) {
         if (member == agreement.call.rank || !agreement.decision.failed.has(member)) continue;
+        if (all.is_gone(agreement, member)) continue;
         const int peer = agreement.peer(member);
-        transfer::Endpoint& endpoint = all.context_.endpoints.to(peer);
-        if (!endpoint.lost.ok()) continue;
         if (all.context_.executor.now() < agreement.knows_by) return false;
         all.context_.messages.on_peer_lost(
             peer, failure(MPI_ERR_PROC_ABORTED, "rank {} is lost to another rank", peer));
@@ -216,9 +215,7 @@ void Agreements::take(Agreement& agreement, int from, Says says, int epoch, Deci
             if (epoch < agreement.taken.epoch) return;
             agreement.taken = {epoch, std::move(decision)};
             return send(agreement, member, Says::taken, epoch, {});
-        case Says::taken:
-            agreement.has_taken[place] = true;
-            return look(agreement);
+        case Says::taken: agreement.has_taken[place] = true; return look(agreement);
         case Says::decision: return decide(agreement, std::move(decision));
     }
 }

@@ -87,7 +87,8 @@ class Agreements {
         int rank = 0;
         Decision mine;
         std::function<std::uint64_t()> make_value;
-        bool without_those_who_left = false;  // a member that has left MPI in order is not waited for
+        bool without_those_who_left =
+            false;  // a member that has left MPI in order is not waited for
     };
     Task<Status> agree(Executor& executor, Call call, Decision* decided);
 

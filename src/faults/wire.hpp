@@ -18,7 +18,7 @@ enum class Says : std::uint32_t {
     proposal,      // of its coordinator, to be taken
     taken,         // the sender has taken it
     decision,      // everybody has
-    question,      // nothing: its coordinator waits for whoever gets this, and learns so if that one is lost
+    question,  // nothing: its coordinator waits for whoever gets this, and learns so if that one is lost
 };
 
 // Followed by two sets of members as words of 64 bits, each with as many words as the group needs: who has

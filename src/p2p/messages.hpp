@@ -129,7 +129,8 @@ class Messages {
 
     // --- revoked contexts, and losses (revoked.cpp) ---
     std::vector<std::uint32_t> revoked_contexts;
-    std::vector<int> losses;  // peers, in the order in which this rank heard; -1: its number is another's
+    std::vector<int>
+        losses;  // peers, in the order in which this rank heard; -1: its number is another's
     std::vector<Reason> reasons;  // that others have told; one for each context
     void on_reason(int from, transport::ConstSpan header, transport::ConstSpan);
     Status revoked(const Group& group) const;

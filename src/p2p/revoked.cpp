@@ -31,8 +31,8 @@ Status Messages::revoked(const Group& group) const {
     return is_revoked(group.context) ? revoked_status() : success();
 }
 
-bool Messages::is_revoked(std::uint32_t context) const {
-    return std::ranges::find(revoked_contexts, base_context(context)) != revoked_contexts.end();
+bool Messages::is_revoked(std::uint32_t of) const {
+    return std::ranges::find(revoked_contexts, base_context(of)) != revoked_contexts.end();
 }
 
 void Messages::revoke(std::uint32_t its_context) {
@@ -76,8 +76,9 @@ static Status why_bad_news(const Messages& messages, const Group& group) {
             return failure(MPIX_ERR_PROC_FAILED, "rank {} is lost, so the operation failed", peer);
     for (const Reason& each : messages.reasons)
         if (each.context == base_context(group.context))
-            return Status::make(each.error_class, "the operation failed on another rank: it lost one, or "
-                                                  "heard that the communicator is revoked");
+            return Status::make(each.error_class,
+                                "the operation failed on another rank: it lost one, or "
+                                "heard that the communicator is revoked");
     return success();
 }
 

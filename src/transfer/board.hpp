@@ -141,7 +141,7 @@ class Board {
     struct Record {
         std::uint64_t key = 0, serial = 0;  // 0: never
         std::uint32_t context = 0;
-        bool live = false;                  // this rank has not left it
+        bool live = false;  // this rank has not left it
         bool passed = true;
         std::vector<int> ranks;
         std::vector<Found> found;

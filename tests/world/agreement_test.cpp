@@ -23,15 +23,13 @@ class Mortals {
         int rank, step;
     };
     Mortals(Options options, std::vector<Death> deaths) : deaths_(std::move(deaths)) {
-        options.on_send = options.on_send_in_node = [this](int rank,
-                                                           transport::MessageKind kind) {
+        options.on_send = options.on_send_in_node = [this](int rank, transport::MessageKind kind) {
             return may_send(rank, kind);
         };
         world_.emplace(std::move(options));
         for (int rank = 0; rank < world_->ranks(); ++rank) {
             Rank& its = world_->rank(rank);
-            agreements.push_back(
-                std::make_unique<faults::Agreements>(its.transfer, its.messenger));
+            agreements.push_back(std::make_unique<faults::Agreements>(its.transfer, its.messenger));
             revocations.push_back(std::make_unique<faults::Revocations>(
                 its.transfer, its.messenger, [&its](std::uint32_t) { return its.all.peers; }));
         }
@@ -67,7 +65,8 @@ struct Outcomes {
 };
 
 // Some agreements behind each other. Each rank clears its bit of the flags and brings its number.
-Task<Status> agree_often(Rank& rank, faults::Agreements& agreements, int times, Outcomes& outcomes) {
+Task<Status> agree_often(Rank& rank, faults::Agreements& agreements, int times,
+                         Outcomes& outcomes) {
     for (int i = 0; i < times; ++i) {
         faults::Agreements::Call call;
         call.context = kContext;
@@ -223,8 +222,8 @@ Task<Status> wait_until_revoked(Rank& rank, faults::Revocations& revocations) {
         co_return success();
     }
     const int next = (rank.number + 1) % rank.all.size();
-    Result<p2p::Request*> sending = rank.messenger.isend(
-        rank.all, buffer.whole(), next, 9, p2p::SendMode::synchronous);
+    Result<p2p::Request*> sending =
+        rank.messenger.isend(rank.all, buffer.whole(), next, 9, p2p::SendMode::synchronous);
     Received received =
         co_await receive(rank, buffer.whole(), rank.number % 2 == 0 ? 1 : MPI_ANY_SOURCE, 8);
     const int how = received.status.error_class();

@@ -38,13 +38,13 @@ faults::Agreements::Call next_agreement(Comm& comm) {
 
 Task<Status> agree(Executor& executor, Comm* comm, faults::Agreements::Call call, int* flag) {
     Decision decided;
-    Status agreed =
-        co_await comm->engine->agreements().agree(executor, std::move(call), &decided);
+    Status agreed = co_await comm->engine->agreements().agree(executor, std::move(call), &decided);
     GANTRY_CO_TRY(agreed);
     *flag = static_cast<int>(decided.flags);
     if (decided.failed.within(decided.acknowledged)) co_return success();
-    co_return failure(MPIX_ERR_PROC_FAILED,
-                      "a rank has died whose loss not all have acknowledged (MPIX_Comm_failure_ack)");
+    co_return failure(
+        MPIX_ERR_PROC_FAILED,
+        "a rank has died whose loss not all have acknowledged (MPIX_Comm_failure_ack)");
 }
 
 Task<Status> agreed(Executor& executor, Comm* comm, int* flag) {

@@ -20,4 +20,7 @@ std::vector<int> end_revoked(std::uint32_t context);
 // It is made now, and may have been revoked before.
 void end_if_revoked(Comm& made);
 
+// For calls that send nothing, which would end well: a failure where the communicator is revoked.
+Status unless_revoked(const Comm& comm);
+
 }  // namespace gantry::mpi

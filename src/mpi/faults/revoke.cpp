@@ -11,11 +11,20 @@
 namespace gantry::mpi {
 namespace {
 
+Status revoked() {
+    return failure(MPIX_ERR_REVOKED,
+                   "the communicator is revoked: only MPIX_Comm_shrink and MPIX_Comm_agree work");
+}
+
 void end_lane(Comm& comm) {
-    comm.lane_use.revoke(failure(MPIX_ERR_REVOKED, "the communicator is revoked"));
+    comm.lane_use.revoke(revoked());
 }
 
 }  // namespace
+
+Status unless_revoked(const Comm& comm) {
+    return comm.engine->messenger().is_revoked(comm.group.context) ? revoked() : success();
+}
 
 std::vector<int> end_revoked(std::uint32_t context) {
     std::vector<int> members;
