@@ -224,8 +224,8 @@ Task<Status> wait_until_revoked(Rank& rank, faults::Revocations& revocations) {
     const int next = (rank.number + 1) % rank.all.size();
     Result<p2p::Request*> sending =
         rank.messenger.isend(rank.all, buffer.whole(), next, 9, p2p::SendMode::synchronous);
-    Received received =
-        co_await receive(rank, buffer.whole(), rank.number % 2 == 0 ? 1 : MPI_ANY_SOURCE, 8);
+    const int from = rank.number % 2 == 0 ? 1 : MPI_ANY_SOURCE;
+    Received received = co_await receive(rank, buffer.whole(), from, 8);
     const int how = received.status.error_class();
     // Where rank 1 dies before it has told anybody, that is what ends the receive.
     const bool alone = !rank.messenger.is_revoked(kContext);
