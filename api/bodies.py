@@ -164,6 +164,20 @@ def header(functions: list) -> str:
     ]
     lines += [
         "",
+        "// ... and what goes on without ranks that died.",
+        "Status comm_revoke(Comm& comm);",
+        "Status comm_is_revoked(Comm& comm, int* flag);",
+        "Pending comm_shrink(Comm& comm, MPI_Comm* newcomm);",
+        "Status comm_ishrink(Comm& comm, MPI_Comm* newcomm, MPI_Request* request);",
+        "Pending comm_agree(Comm& comm, int* flag);",
+        "Status comm_iagree(Comm& comm, int* flag, MPI_Request* request);",
+        "Status comm_get_failed(Comm& comm, MPI_Group* failedgrp);",
+        "Status comm_ack_failed(Comm& comm, int num_to_ack, int* num_acked);",
+        "Status comm_failure_ack(Comm& comm);",
+        "Status comm_failure_get_acked(Comm& comm, MPI_Group* failedgrp);",
+    ]
+    lines += [
+        "",
         "// After the body of a _c function that makes a datatype: MPI_Type_get_envelope tells the two forms apart.",
         "Status with_large_counts(Status made, const MPI_Datatype* newtype);",
     ]

@@ -27,6 +27,16 @@ EXTENSIONS = (
     "MPIX_Win_create_errhandler_x",
     "MPIX_File_create_errhandler_x",
     "MPIX_Session_create_errhandler_x",
+    "MPIX_Comm_revoke",
+    "MPIX_Comm_is_revoked",
+    "MPIX_Comm_shrink",
+    "MPIX_Comm_ishrink",
+    "MPIX_Comm_agree",
+    "MPIX_Comm_iagree",
+    "MPIX_Comm_get_failed",
+    "MPIX_Comm_ack_failed",
+    "MPIX_Comm_failure_ack",
+    "MPIX_Comm_failure_get_acked",
 )
 
 

@@ -6,14 +6,30 @@
 #include "coll/exchange.hpp"
 
 #include "coll/planner.hpp"
+#include "p2p/reason.hpp"
+#include "transfer/context.hpp"
+
+#include <mpi-ext.h>
 
 namespace gantry::coll {
 namespace {
 
 constexpr std::byte kBadNews{};
 
+// Ahead of bad news for a rank that may not know the reason.
+[[gnu::cold]] void say_why(const Run& run, int to) {
+    const int why = run.status().error_class();
+    if (why != MPIX_ERR_REVOKED && why != MPIX_ERR_PROC_FAILED) return;
+    transfer::Context& context = *run.team.context;
+    transfer::Endpoint& peer = context.endpoints.to(run.team.group->peer(run.team.in_group(to)));
+    if (!peer.lost.ok()) return;
+    const p2p::Reason reason{p2p::base_context(run.team.group->context), why};
+    // What the collective ends with there is a failure in any case.
+    static_cast<void>(context.send(peer, p2p::kReason, reason));
+}
+
 // What goes out: the data, or what stands for it in a failed run.
-p2p::Buffer outgoing_of(const Run& run, const p2p::Buffer& buffer) {
+p2p::Buffer outgoing_of(const Run& run, const p2p::Buffer& buffer, int to) {
     if (run.team.planner != nullptr) {
         if (Common* common = run.team.planner->common(); common != nullptr) {
             ++common->messages;
@@ -22,15 +38,17 @@ p2p::Buffer outgoing_of(const Run& run, const p2p::Buffer& buffer) {
     }
     if (!run.failed()) [[likely]]
         return buffer;
+    say_why(run, to);
     return transfer::bytes_buffer(&kBadNews, buffer.bytes() == 0 ? 1 : 0);
 }
 
-Status judge(const p2p::Request& request, Bytes expected) {
+Status judge(const Team& team, const p2p::Request& request, Bytes expected) {
     if (!request.status.ok()) [[unlikely]] {
         if (expected != 0 || request.outcome.bytes != 0) return request.status;
     } else if (request.outcome.bytes != 0 || expected == 0) {
         return success();
     }
+    GANTRY_TRY(team.messenger->nothing_comes(*team.group, MPI_ANY_SOURCE));
     return failure(MPI_ERR_OTHER,
                    "the collective operation failed on another rank, whose error says why");
 }
@@ -39,8 +57,9 @@ Status judge(const p2p::Request& request, Bytes expected) {
 
 Task<Status> send(Executor& executor, Run& run, p2p::Buffer buffer, int to) {
     const Team& team = run.team;
-    Result<p2p::Request*> started = team.messenger->isend(
-        *team.group, outgoing_of(run, buffer), team.in_group(to), team.tag, p2p::SendMode::awaited);
+    Result<p2p::Request*> started =
+        team.messenger->isend(*team.group, outgoing_of(run, buffer, to), team.in_group(to),
+                              team.tag, p2p::SendMode::awaited);
     if (!started.ok()) {
         run.note(std::move(started).status());
         co_return run.status();
@@ -62,7 +81,7 @@ Task<Status> receive(Executor& executor, Run& run, p2p::Buffer buffer, int from)
     }
     p2p::Request* request = *started;
     Status received = co_await request->finished(executor);
-    run.note(judge(*request, buffer.bytes()));
+    run.note(judge(team, *request, buffer.bytes()));
     team.messenger->release(request);
     co_return run.status();
 }
@@ -70,7 +89,7 @@ Task<Status> receive(Executor& executor, Run& run, p2p::Buffer buffer, int from)
 Task<Status> exchange(Executor& executor, Run& run, p2p::Buffer outgoing, int to,
                       p2p::Buffer incoming, int from) {
     const Team& team = run.team;
-    const p2p::Messenger::Half out{outgoing_of(run, outgoing), team.in_group(to), team.tag,
+    const p2p::Messenger::Half out{outgoing_of(run, outgoing, to), team.in_group(to), team.tag,
                                    p2p::SendMode::awaited},
         in{incoming, team.in_group(from), team.tag};
     Result<p2p::Messenger::Exchange> started =
@@ -89,7 +108,7 @@ Task<Status> exchange(Executor& executor, Run& run, p2p::Buffer outgoing, int to
     team.messenger->release(started->sending);
     run.note(std::move(sent));
     Status received = co_await started->receiving->finished(executor);
-    run.note(judge(*started->receiving, incoming.bytes()));
+    run.note(judge(team, *started->receiving, incoming.bytes()));
     team.messenger->release(started->receiving);
     co_return run.status();
 }
@@ -103,7 +122,7 @@ void InFlight::started(Result<p2p::Request*> request, Bytes expected, bool incom
 
 void InFlight::send(const p2p::Buffer& buffer, int to) {
     const Team& team = run_.team;
-    started(team.messenger->isend(*team.group, outgoing_of(run_, buffer), team.in_group(to),
+    started(team.messenger->isend(*team.group, outgoing_of(run_, buffer, to), team.in_group(to),
                                   team.tag, p2p::SendMode::awaited),
             buffer.bytes(), false);
 }
@@ -118,7 +137,7 @@ Task<Status> InFlight::oldest(Executor& executor) {
     if (ended_ == messages_.size()) co_return run_.status();
     const Message message = messages_[ended_++];
     Status ended = co_await message.request->finished(executor);
-    if (message.incoming) ended = judge(*message.request, message.expected);
+    if (message.incoming) ended = judge(run_.team, *message.request, message.expected);
     run_.team.messenger->release(message.request);
     run_.note(std::move(ended));
     if (ended_ == messages_.size()) messages_.clear(), ended_ = 0;

@@ -18,7 +18,7 @@ Task<Status> LaneUse::open(Executor& executor, Team team) {
     Result<std::unique_ptr<transfer::Lane>> opened =
         co_await board.open_lane(executor, ranks_of(team), team.rank(), key);
     if (!opened.ok()) co_return std::move(opened).status();
-    if (*opened == nullptr) co_return success();
+    if (*opened == nullptr || is_revoked_) co_return success();
     lane_ = std::move(*opened);
     // Where some rank uses a GPU, the first calls are expected to bring its memory.
     const bool uses_gpu = team.context->device.active();

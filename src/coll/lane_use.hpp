@@ -24,13 +24,21 @@ class LaneUse {
     // used a few times only needs none. Whether it shall be opened now, at the `at`th of them.
     bool wants_it(Bytes bytes, int at) { return bytes <= plan::kCell && ++calls_ >= at; }
     void settle() { settled_ = true; }
+    // No call goes there any more; one that waits there ends with `why`.
+    void revoke(const Status& why) {
+        settled_ = true;
+        is_revoked_ = true;
+        if (lane_ == nullptr) return;
+        lane_->fail(why);
+        revoked_ = std::move(lane_);
+    }
     // By all ranks of the team together, once.
     Task<Status> open(Executor& executor, Team team);
 
   private:
     int calls_ = 0;
-    bool settled_ = false;
-    std::unique_ptr<transfer::Lane> lane_;
+    bool settled_ = false, is_revoked_ = false;
+    std::unique_ptr<transfer::Lane> lane_, revoked_;
     std::array<Bytes, plan::kCollectives> most_{};
 };
 

@@ -176,10 +176,11 @@ void PmiServer::begin_round_if_all_left() {
     }
     if (!wanted) return;
     ++round_;
+    has_begun_ = false;
     store_.clear();
     if (!mapping_.empty()) store_.emplace("PMI_process_mapping", mapping_);
     for (Client& client : clients_)
-        client.membership = Membership::outside;
+        if (!client.lost) client.membership = Membership::outside;
     for (std::size_t i = 0; i < clients_.size(); ++i)
         if (std::exchange(clients_[i].waits_for_round, false)) welcome(static_cast<int>(i));
 }
@@ -221,12 +222,28 @@ void PmiServer::enter_barrier(int rank) {
     if (!broken_.empty())
         return answer(rank, fmt::format("cmd=barrier_out rc=-1 msg={}\n", broken_));
     client.in_barrier = true;
-    if (++in_barrier_ < static_cast<int>(clients_.size())) return;
+    ++in_barrier_;
+    open_barrier_if_all_came();
+}
+
+void PmiServer::open_barrier_if_all_came() {
+    if (in_barrier_ == 0 || in_barrier_ < static_cast<int>(clients_.size()) - lost_) return;
+    has_begun_ = true;
     in_barrier_ = 0;
-    for (std::size_t i = 0; i < clients_.size(); ++i) {
-        clients_[i].in_barrier = false;
-        answer(static_cast<int>(i), "cmd=barrier_out rc=0\n");
-    }
+    for (std::size_t i = 0; i < clients_.size(); ++i)
+        if (std::exchange(clients_[i].in_barrier, false))
+            answer(static_cast<int>(i), "cmd=barrier_out rc=0\n");
+}
+
+void PmiServer::lose(int rank) {
+    Client& client = clients_[index(rank)];
+    if (std::exchange(client.lost, true)) return;
+    ++lost_;
+    close_socket(rank);
+    client.membership = Membership::finalized;
+    if (std::exchange(client.in_barrier, false)) --in_barrier_;
+    open_barrier_if_all_came();
+    begin_round_if_all_left();
 }
 
 void PmiServer::break_barriers(std::string why) {

@@ -44,6 +44,11 @@ class PmiServer {
     bool serve(int rank);
     void close_socket(int rank);
 
+    // That rank has died, and the others go on: no barrier waits for it.
+    void lose(int rank);
+    // Whether a barrier of this round has opened: all ranks have come.
+    bool has_begun() const { return has_begun_; }
+
     // In the current round.
     Membership membership(int rank) const { return clients_[index(rank)].membership; }
     int round() const { return round_; }
@@ -76,6 +81,7 @@ class PmiServer {
         int app = 0;
         Membership membership = Membership::outside;
         bool in_barrier = false;
+        bool lost = false;
         bool waits_for_round = false;
         std::string received;
         SpawnLines spawn;
@@ -89,6 +95,7 @@ class PmiServer {
     void put(int rank, const PmiLine& fields);
     void get(int rank, const PmiLine& fields);
     void enter_barrier(int rank);
+    void open_barrier_if_all_came();
     void answer(int rank, std::string_view line);
     void handle_name(int rank, std::string_view verb, const PmiLine& fields);
     void handle_spawn(int rank, std::string_view line);
@@ -99,6 +106,8 @@ class PmiServer {
     std::vector<Client> clients_;
     std::map<std::string, std::string, std::less<>> store_;
     int in_barrier_ = 0;
+    int lost_ = 0;
+    bool has_begun_ = false;
     std::string broken_;  // why no barrier opens any more
     Names* names_ = nullptr;
     bool takes_spawns_ = false;

@@ -67,6 +67,7 @@ void Messages::register_handlers() {
     handle<wire::kRtrSameBuffer, wire::RtrSameBuffer, &Messages::on_rtr_same_buffer>();
     handle<wire::kCancel, wire::Cancel, &Messages::on_cancel, Order::follower>();
     handle<wire::kCancelled, wire::Cancelled, &Messages::on_cancelled>();
+    messages.handle<&Messages::on_reason>(kReason, *this);
     messages.tell_of_losses<&Messages::on_peer_lost>(*this);
 }
 

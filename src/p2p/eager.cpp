@@ -120,7 +120,7 @@ void Messages::on_eager(Conversation& sender, transport::MessageKind kind,
                         "was posted for",
                         payload.size(), from);
     }
-    matcher.keep(std::move(message));
+    keep(std::move(message));
     if (synchronous_id != 0) take_followers(from, synchronous_id);
 }
 

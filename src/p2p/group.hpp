@@ -20,6 +20,11 @@ inline constexpr std::uint32_t kPartitionedContext = 0x4000'0000u;
 // The ranks of one node, and those that stand for the nodes, inside a collective of all.
 inline constexpr std::uint32_t kNodesContext = 0x2000'0000u;
 
+// Of any of these: the one that the program's messages have.
+constexpr std::uint32_t base_context(std::uint32_t context) {
+    return context & ~(kCollectiveContext | kPartitionedContext | kNodesContext);
+}
+
 struct Group {
     std::uint32_t context = 0;
     int rank = 0;            // mine in this communicator
@@ -30,6 +35,9 @@ struct Group {
     // With a shared context, among ranks of several jobs, which number each other differently: what all of
     // them call each rank instead. Empty: its world rank.
     std::vector<int> numbers;
+    // Of the peers that were lost, in the order in which this rank heard of it, the program has acknowledged so
+    // many here (Messenger::losses).
+    std::uint32_t acknowledged = 0;
     BothWays* traffic = nullptr;  // what goes over it is counted there; null: in no communicator's
     // What goes over it are messages of the program, with buffers that it named.
     bool is_of_program() const {

@@ -23,6 +23,7 @@ void Messages::on_peer_lost(int peer, const Status& why) {
     take_raised_flags();
     context.flags.awaited.drop(peer);
     gone = why.ok() ? failure(MPI_ERR_OTHER, "rank {} is gone", peer) : why;
+    losses.push_back(peer);
     fail_receives_by_flags(*this, peer, {}, gone);
     for (Request* receive : matcher.withdraw_from(peer))
         finish_request(*receive, gone);
@@ -31,6 +32,7 @@ void Messages::on_peer_lost(int peer, const Status& why) {
     };
     for (Request* receive : matcher.withdraw_any(waits_in_vain))
         finish_request(*receive, gone);
+    matcher.each_any([this](Request& receive) { pend_if_unacknowledged(receive); });
     outgoing.materialize(peer);
     outgoing.each([&](Outgoing& message) {
         if (message.peer == peer) end_early(message, gone);

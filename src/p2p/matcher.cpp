@@ -48,7 +48,11 @@ Request* Matcher::first_for(const wire::Envelope& envelope) {
     Request* named = first_fitting(list_of(queues.posted_by_source, envelope.source), envelope.tag);
     Request* any = first_fitting(queues.posted_any, envelope.tag);
     Request* oldest = named;
-    if (named == nullptr || (any != nullptr && any->order < named->order)) oldest = any;
+    if (named == nullptr || (any != nullptr && any->order < named->order)) {
+        oldest = any;
+        if (any != nullptr && any->done) [[unlikely]]
+            any->go_on();  // it was pending (revoked.cpp)
+    }
     return oldest;
 }
 
@@ -147,6 +151,26 @@ std::vector<Request*> Matcher::withdraw_from(int peer) {
                 withdraw_if(
                     *list, [peer](const Request& receive) { return receive.peer == peer; }, gone);
     return gone;
+}
+
+std::vector<Request*> Matcher::withdraw_of(std::uint32_t base) {
+    const auto all = [](const Request&) { return true; };
+    std::vector<Request*> gone;
+    for (auto& [id, queues] : contexts_) {
+        if (base_context(id) != base) continue;
+        withdraw_if(queues->posted_any, all, gone);
+        for (auto& list : queues->posted_by_source)
+            if (list != nullptr) withdraw_if(*list, all, gone);
+    }
+    return gone;
+}
+
+std::vector<std::unique_ptr<Incoming>> Matcher::take_of(std::uint32_t base) {
+    std::vector<std::unique_ptr<Incoming>> taken;
+    for (auto& [id, queues] : contexts_)
+        while (base_context(id) == base && queues->kept.front() != nullptr)
+            taken.push_back(remove(*queues->kept.front()));
+    return taken;
 }
 
 std::vector<Request*> Matcher::withdraw_any(const std::function<bool(const Request&)>& goes) {

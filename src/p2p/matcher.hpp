@@ -51,6 +51,16 @@ class Matcher {
     std::vector<Request*> withdraw_from(int peer);
     // Of the receives from any source those that are to go, removed.
     std::vector<Request*> withdraw_any(const std::function<bool(const Request&)>& goes);
+    // Receives and unexpected messages of a revoked context and those beside it, removed.
+    std::vector<Request*> withdraw_of(std::uint32_t base);
+    std::vector<std::unique_ptr<Incoming>> take_of(std::uint32_t base);
+    template <class Visit>
+    void each_any(const Visit& visit) {
+        for (auto& [id, queues] : contexts_)
+            for (Request* receive = queues->posted_any.next(nullptr); receive != nullptr;
+                 receive = queues->posted_any.next(receive))
+                visit(*receive);
+    }
     const Level& unexpected() const { return unexpected_; }
     std::size_t waiting() const { return waiting_.now(); }  // receives that are posted
     const Level& receives_posted() const { return waiting_; }

@@ -57,6 +57,8 @@ Request* Messages::arrive(int from, const wire::Envelope& envelope) {
 }
 
 Status Messages::nothing_comes(const Group& group, int source) {
+    if (!revoked_contexts.empty()) [[unlikely]]
+        GANTRY_TRY(revoked(group));
     if (source != MPI_ANY_SOURCE) return lost(group.peer(source));
     Status why;
     for (const int member : group.peers) {

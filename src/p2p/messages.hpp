@@ -12,6 +12,7 @@
 //   rendezvous_receive.cpp  after the RTS, at the receiver   verdict.cpp  what the receiver decides
 //   protocols/              what moves the bytes of one message, by plan
 //   losses.cpp              a peer is gone
+//   revoked.cpp             a context is revoked; receives that might wait for a peer that is gone
 #pragma once
 
 #include "base/counters.hpp"
@@ -21,6 +22,7 @@
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
 #include "p2p/outgoing.hpp"
+#include "p2p/reason.hpp"
 #include "p2p/signatures.hpp"
 #include "transfer/context.hpp"
 
@@ -124,6 +126,24 @@ class Messages {
                        Request& receive);
     // Why nothing can come from that source any more; success: something may.
     Status nothing_comes(const Group& group, int source);
+
+    // --- revoked contexts, and losses (revoked.cpp) ---
+    std::vector<std::uint32_t> revoked_contexts;
+    std::vector<int>
+        losses;  // peers, in the order in which this rank heard; -1: its number is another's
+    std::vector<Reason> reasons;  // that others have told; one for each context
+    void on_reason(int from, transport::ConstSpan header, transport::ConstSpan);
+    Status revoked(const Group& group) const;
+    bool is_revoked(std::uint32_t context) const;
+    void revoke(std::uint32_t context);
+    // A message that no receive has taken: it is refused, or waits for one.
+    void drop(std::unique_ptr<Incoming> message, const Status& why);
+    void keep(std::unique_ptr<Incoming> message);
+    // Why a receive from any source shall not wait silently; success: it may.
+    Status unacknowledged(const Group& group);
+    void pend_if_unacknowledged(Request& receive);
+    void unpend_acknowledged(const Group& group);
+
     // Bytes that came eagerly have been taken: their sender may send as many again.
     void consumed_eager(Conversation& sender, Bytes bytes);
 

@@ -57,6 +57,8 @@ Result<device::Location> Messenger::source_of(const Group& group, const Buffer& 
                                               int destination) {
     const Status& lost = messages_->lost(group.peer(destination));
     if (!lost.ok()) return lost;
+    if (!messages_->revoked_contexts.empty()) [[unlikely]]
+        GANTRY_TRY(messages_->revoked(group));
     return messages_->context.locate(buffer);
 }
 
@@ -108,6 +110,8 @@ Result<Request*> Messenger::start_receive(const Group& group, const Buffer& buff
     if (waits) send_rtr(messages, *request);
     messages.hold_memory(*request);
     messages.matcher.post(*request);
+    if (source == MPI_ANY_SOURCE && group.acknowledged != messages.losses.size()) [[unlikely]]
+        messages.pend_if_unacknowledged(*request);
     return request;
 }
 
@@ -168,7 +172,9 @@ Matched Messenger::take(const Group& group, int source, int tag) {
 }
 
 Status Messenger::nothing_comes(const Group& group, int source) const {
-    return messages_->nothing_comes(group, source);
+    GANTRY_TRY(messages_->nothing_comes(group, source));
+    if (source != MPI_ANY_SOURCE) return success();
+    return unless_pending(messages_->unacknowledged(group));
 }
 
 Result<Request*> Messenger::ireceive_matched(const Group& group, Matched matched,
@@ -191,6 +197,7 @@ Result<Request*> Messenger::ireceive_matched(const Group& group, Matched matched
 }
 
 bool Messenger::cancel(Request& request) {
+    request.go_on();
     if (!request.done && request.kind == RequestKind::send) messages_->cancel(request);
     if (request.done || request.kind != RequestKind::receive || !messages_->matcher.posted(request))
         return false;
@@ -224,10 +231,19 @@ Result<Request*> Messenger::create_request(RequestKind kind) {
 
 void Messenger::release(Request* request) {
     let_go_of_memory(*request);
-    if (request->done)
+    if (request->done) {
+        if (!request->status.ok()) [[unlikely]]
+            give_up(*request);
         messages_->requests.destroy(request);
-    else
+    } else {
         request->detached = true;
+    }
+}
+
+// Of a receive that is pending nothing shall come any more.
+void Messenger::give_up(Request& request) {
+    if (request.pending() && messages_->matcher.posted(request))
+        messages_->matcher.withdraw(request);
 }
 
 void Messenger::let_go_of_memory(Request& request) {
@@ -236,6 +252,8 @@ void Messenger::let_go_of_memory(Request& request) {
 
 void Messenger::discard(Request* request) {
     messages_->await(nullptr);
+    if (!request->status.ok()) [[unlikely]]
+        give_up(*request);
     messages_->requests.destroy_unseen(request);
 }
 
@@ -293,6 +311,7 @@ void Messenger::withdraw_memory(int peer) {
 
 void Messenger::forget(int peer) {
     messages_->forget(peer);
+    std::ranges::replace(messages_->losses, peer, -1);
 }
 
 Executor& Messenger::executor() {

@@ -135,6 +135,15 @@ class Messenger {
     void withdraw_memory(int peer);
     void forget(int peer);
 
+    // --- what goes on without lost ranks (revoked.cpp) ---------------------------------------------
+    // All that a communicator has of its own fails from now on, with MPIX_ERR_REVOKED.
+    void revoke(std::uint32_t context);
+    bool is_revoked(std::uint32_t context) const;
+    // Peers that are lost, in the order in which this rank heard of it.
+    const std::vector<int>& losses() const;
+    // The program has acknowledged some (Group::acknowledged).
+    void acknowledged(const Group& group);
+
     // --- what was counted ------------------------------------------------------------------------
     // Writes what messages are concerned with (`of_communicators`: what all groups with a `traffic`
     // have counted); the rest is left alone.
@@ -146,6 +155,7 @@ class Messenger {
   private:
     // What a message is sent from, if its receiver is not lost.
     Result<device::Location> source_of(const Group& group, const Buffer& buffer, int destination);
+    void give_up(Request& request);
     Result<Request*> start_receive(const Group& group, const Buffer& buffer, int source, int tag,
                                    bool waits);
 

@@ -11,6 +11,7 @@
 #include "p2p/group.hpp"
 #include "transfer/buffer.hpp"
 
+#include <mpi-ext.h>
 #include <mpi.h>
 
 #include <cstdint>
@@ -64,6 +65,13 @@ class Request : public Link<Request> {
         done = true;
         if (waiting_ != nullptr) executor_->make_ready(*waiting_);
     }
+    // A receive that is posted, and done for whoever looks at it (revoked.cpp). It goes on waiting.
+    bool pending() const { return status.error_class() == MPIX_ERR_PROC_FAILED_PENDING; }
+    void go_on() {
+        if (!pending()) return;
+        status = success();
+        done = false;
+    }
     // That one goes on when this is complete, which it is not yet; one at most. It outlives this.
     void then(Resumable& waiting, Executor& executor) {
         waiting_ = &waiting;
@@ -88,5 +96,12 @@ class Request : public Link<Request> {
     Resumable* waiting_ = nullptr;
     Executor* executor_ = nullptr;
 };
+
+// Of a receive that nobody can wait for again: a possible sender is lost.
+inline Status unless_pending(Status ended) {
+    if (ended.error_class() != MPIX_ERR_PROC_FAILED_PENDING) [[likely]]
+        return ended;
+    return Status::make(MPIX_ERR_PROC_FAILED, std::string(ended.text()));
+}
 
 }  // namespace gantry::p2p

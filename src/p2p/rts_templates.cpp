@@ -72,7 +72,7 @@ void Messages::take_rts(int from, const wire::Rts& whole, const wire::RtsFromTem
             deliver(std::move(message), *receive);
         } else {
             incoming.add_unexpected(*message);  // chunks may come before a receive is posted
-            matcher.keep(std::move(message));
+            keep(std::move(message));
         }
     }
     take_followers(from, own.send_id);

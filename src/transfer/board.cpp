@@ -146,6 +146,16 @@ bool Board::is_gone(int rank) {
     });
 }
 
+void Board::revoke(std::uint32_t context, std::uint32_t mask, Status why) {
+    revoked_.push_back(context & mask);
+    revoked_mask_ = mask;
+    why_revoked_ = std::move(why);
+}
+
+bool Board::is_revoked(std::uint32_t context) const {
+    return std::ranges::find(revoked_, context & revoked_mask_) != revoked_.end();
+}
+
 // A row that its owner uses again was passed by everybody.
 bool Board::has_passed(int rank, const Found& found) {
     if (found.serial == 0) return true;
@@ -168,7 +178,8 @@ bool Board::is_free(Record& record) {
 void Board::pass(std::size_t row) {
     Record& record = records_[row];
     for (std::size_t i = 0; i < record.ranks.size(); ++i)
-        if (!find_in_turn(record, i) && !is_gone(record.ranks[i])) return;
+        if (!find_in_turn(record, i) && !is_gone(record.ranks[i]) && !is_revoked(record.context))
+            return;
     record.passed = true;
     store(own_->rows[row].passed, 1u);
 }
@@ -243,12 +254,13 @@ Task<Status> Board::all_read(Executor& executor) {
 // --- Meeting -------------------------------------------------------------------------------------
 
 Meeting::Meeting(Board& board, std::span<const int> ranks, int me, Key key)
-    : board_(board), ranks_(ranks), me_(me), key_(hash_of(key, ranks)) {}
+    : board_(board), ranks_(ranks), me_(me), context_(key.context), key_(hash_of(key, ranks)) {}
 
 Task<Status> Meeting::open(Executor& executor) {
     Board::Peer* const own = board_.peer(board_.world_rank_);
     if (own == nullptr)
         co_return failure(MPI_ERR_INTERN, "this rank has no page of the node's board");
+    if (board_.is_revoked(context_)) co_return Status(board_.why_revoked_);
     board_.own_ = own->page;
     row_ = board_.free_row();
     if (row_ == kBoardRows) {
@@ -260,6 +272,7 @@ Task<Status> Meeting::open(Executor& executor) {
     record_->live = true;
     record_->passed = false;
     record_->key = key_;
+    record_->context = context_;
     record_->serial = ++board_.last_serial_;
     record_->ranks.assign(ranks_.begin(), ranks_.end());
     record_->found.assign(ranks_.size(), {});
@@ -345,6 +358,7 @@ bool Meeting::reached(int member, const Board::Wait& wait, Status& failed) {
     }
     const Status& lost = board_.endpoints_.to(rank).lost;
     if (!lost.ok()) failed = lost;
+    if (step == Board::kPosted && board_.is_revoked(context_)) failed = board_.why_revoked_;
     return false;
 }
 

@@ -120,6 +120,9 @@ class Board {
     Task<Status> until(Executor& executor, bool (*ended)(void*), void* with);
     // Why nothing comes from that rank any more.
     const Status& lost(int rank) { return endpoints_.to(rank).lost; }
+    // Ranks may never come to meetings of that context, and of those that differ from it only outside of `mask`:
+    // whoever waits for one to post hears `why`. Who has met goes on to the end.
+    void revoke(std::uint32_t context, std::uint32_t mask, Status why);
     // Before this rank leaves MPI, and its page with it: waits until the others have read what they
     // need of its rows, or are gone themselves.
     Task<Status> all_read(Executor& executor);
@@ -137,7 +140,8 @@ class Board {
     // What a row of this rank's page was used for last.
     struct Record {
         std::uint64_t key = 0, serial = 0;  // 0: never
-        bool live = false;                  // this rank has not left it
+        std::uint32_t context = 0;
+        bool live = false;  // this rank has not left it
         bool passed = true;
         std::vector<int> ranks;
         std::vector<Found> found;
@@ -162,6 +166,7 @@ class Board {
     bool has_passed(int rank, const Found& found);
     bool is_free(Record& record);
     bool is_gone(int rank);
+    bool is_revoked(std::uint32_t context) const;
     bool is_through(const LaneRecord& record);
     bool nothing_unread();
     bool is_over(Wait& wait);
@@ -181,6 +186,9 @@ class Board {
     std::uint64_t last_serial_ = 0;
     std::size_t opened_ = 0;  // rows of it from there on were never opened
     IntrusiveList<Wait> waits_;
+    std::vector<std::uint32_t> revoked_;  // contexts, under the mask
+    std::uint32_t revoked_mask_ = 0;
+    Status why_revoked_;
     const std::shared_ptr<LaneRecords> lanes_ = std::make_shared<LaneRecords>();
 };
 
@@ -263,6 +271,7 @@ class Meeting {
     Board& board_;
     const std::span<const int> ranks_;
     const int me_;
+    const std::uint32_t context_;
     const std::uint64_t key_;
     Board::Record* record_ = nullptr;  // null: no row
     std::size_t row_ = 0;

@@ -74,6 +74,13 @@ class Examples(unittest.TestCase):
         self.assertRegex(rows, r"0->1 1->0 +device -> device +32 KiB +\d+ +pipeline ")
         self.assertIn("kernel or copy engine (2D) -> slot", rows)
 
+    def test_a_solver_that_loses_a_rank_ends_right_with_another_one(self):
+        said = self.run_job("mpiexec", "--keep-going", "--timeout", "100", "-n", "4", self.compile_for_devices("survive"),
+                            LD_LIBRARY_PATH=str(BUILD / "simgpu"), SIMGPU="machine=h200,dev=2,scale=0")
+        self.assertEqual(sorted(line for line in said.splitlines() if line.startswith("part ")),
+                         [f"part {part} of 4 is right" for part in range(4)], said)
+        self.assertRegex(said, r"mpiexec: rank 1 of 4 .* was killed by signal 9 .*; the others go on")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,7 +8,7 @@ import re
 import _rule
 
 LEVEL = {"base": 0, "model": 0, "layout": 1, "job": 1, "device": 2, "transport": 2, "plan": 3, "transfer": 4, "p2p": 5,
-         "coll": 6, "rma": 7, "io": 8, "mpi": 9, "abi": 10}
+         "coll": 6, "faults": 6, "rma": 7, "io": 8, "mpi": 9, "abi": 10}
 # Two layers of one level that may be used by the other: the cost model is built from base's units and status.
 ALLOWED_SIBLINGS = {("model", "base")}
 

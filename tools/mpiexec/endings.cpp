@@ -92,6 +92,7 @@ void Launcher::rank_ended(std::size_t index, const siginfo_t& how) {
     ended.ended = true;
     --jobs_[static_cast<std::size_t>(ended.job)].running;
     if (phase_ != Phase::running) return;  // we asked for it
+    if (others_go_on(index, how)) return;
     const bool finalized = membership(ended) == Membership::finalized;
     if (how.si_code != CLD_EXITED) {
         const int code = 128 + how.si_status;
@@ -106,6 +107,31 @@ void Launcher::rank_ended(std::size_t index, const siginfo_t& how) {
     ended.exit_code = how.si_status;
     if (how.si_status != 0 && !exit_code_) exit_code_ = how.si_status;
     check_membership();
+}
+
+// A rank that dies when all have begun: with --keep-going the others, who notice it themselves, do without it.
+bool Launcher::others_go_on(std::size_t index, const siginfo_t& how) {
+    Rank& rank = ranks_[index];
+    job::PmiServer& pmi = jobs_[static_cast<std::size_t>(rank.job)].pmi;
+    if (!options_.keep_going || membership(rank) != Membership::inside || !pmi.has_begun())
+        return false;
+    rank.lost = true;
+    const bool killed = how.si_code != CLD_EXITED;
+    say(killed ? fmt::format("{} was killed by {}; the others go on.{}", name(rank),
+                             signal_name(how.si_status), advice(how.si_status))
+               : fmt::format("{} exited with code {} before MPI_Finalize; the others go on.",
+                             name(rank), how.si_status));
+    if (lost_code_ == 0) lost_code_ = killed ? 128 + how.si_status : std::max(how.si_status, 1);
+    pmi.lose(rank.number);
+    return true;
+}
+
+// Where some rank of the job came to its end, the others' deaths are no failure.
+int Launcher::code_of_the_lost() const {
+    const Job& job = jobs_.front();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(job.size) && i < ranks_.size(); ++i)
+        if (!ranks_[i].lost) return 0;
+    return lost_code_;
 }
 
 // A rank that has ended without leaving MPI never comes to the others' next fence or message: they

@@ -111,7 +111,8 @@ class Writer {
     }
 
     void write_slurm(const App& app) {
-        add({"--ntasks", std::to_string(app.ranks), "--kill-on-bad-exit=1"});
+        add({"--ntasks", std::to_string(app.ranks),
+             options_.keep_going ? "--kill-on-bad-exit=0" : "--kill-on-bad-exit=1"});
         if (!hosts_.empty())
             add({"--nodelist", listed(hosts_, false), "--nodes", std::to_string(hosts_.size())});
         if (options_.label) add({"--label"});
@@ -209,6 +210,7 @@ class Writer {
                 add({"--mca", name, value});
         if (asked() || options_.report_bindings) write_open_mpi_binding();
         if (geteuid() == 0) add({"--allow-run-as-root"});
+        if (options_.keep_going) add({"--enable-recovery"});
         if (options_.label && kind_ == Kind::prrte) add({"--output", "tag"});
         if (options_.label && kind_ == Kind::orte) add({"--tag-output"});
         if (options_.timeout_seconds > 0)

@@ -12,6 +12,7 @@ const char* help_text() {
   --label, -l           begin every line of output with the rank that wrote it: "[3] ..."
   -outfile-pattern F    write each rank's output to a file of its own, -errfile-pattern F its errors: %r is the rank
   --stdin RANK          give standard input to that rank, or to none
+  --keep-going          a rank that dies after MPI_Init does not end the job: the others go on without it (mpi-ext.h)
   --timeout SECONDS     end the job when it runs longer; the exit code is then 124
   -env NAME VALUE       set an environment variable for this PROGRAM
   -genv NAME VALUE      set it for every PROGRAM; "-x NAME=VALUE" and "-x NAME VALUE" mean the same

@@ -79,7 +79,7 @@ int Launcher::run() {
     standard_error_.flush();
     for (Job& job : jobs_)
         bury(job);
-    return exit_code_.value_or(0);
+    return exit_code_.value_or(code_of_the_lost());
 }
 
 void Launcher::open_signals() {

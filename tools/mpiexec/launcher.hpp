@@ -46,6 +46,7 @@ class Launcher {
         int job = 0;
         int number = 0;  // in its job
         bool ended = false;
+        bool lost = false;    // it has died, and the others go on
         bool buried = false;  // waited for, with all of its job: the process id may be another's
         int exit_code = 0;    // when it has ended by itself
     };
@@ -80,6 +81,8 @@ class Launcher {
     void stop_and_continue();
     void collect_ended();
     void rank_ended(std::size_t index, const siginfo_t& how);
+    bool others_go_on(std::size_t index, const siginfo_t& how);
+    int code_of_the_lost() const;
     void look_at_pmi(std::size_t index);
     void look_at_guest();
     void heed(Job& job);
@@ -134,6 +137,7 @@ class Launcher {
     Phase phase_ = Phase::running;
     std::string reason_;                         // to be told at the end
     std::optional<int> exit_code_;               // the first that is not 0
+    int lost_code_ = 0;                          // of the first rank that the others go on without
     std::optional<Clock::time_point> deadline_;  // of --timeout
     std::optional<Clock::time_point>
         abort_deadline_;  // until when an abort waits for news of a death

@@ -108,6 +108,12 @@ class Parser {
         else
             mistake("--timeout takes a number of seconds");
     }
+    void keep_going(App&, const std::string&) { line_.options.keep_going = true; }
+    // Open MPI's word for it.
+    void with_ft(App&, const std::string& option) {
+        const std::string way = value(option);
+        line_.options.keep_going = way == "ulfm" || way == "mpi" || way == "true" || way == "1";
+    }
     void bind(App&, const std::string& option) {
         const std::string unit = value(option);
         line_.options.bind_to = bind_to(unit);
@@ -250,6 +256,9 @@ const Parser::Option* Parser::find(std::string_view option) {
          &Parser::label},
         {" -q --quiet -quiet ", &Parser::quiet},
         {" -timeout --timeout ", &Parser::timeout},
+        {" --keep-going -disable-auto-cleanup --disable-auto-cleanup --enable-recovery ",
+         &Parser::keep_going},
+        {" --with-ft ", &Parser::with_ft},
         {" -bind-to --bind-to ", &Parser::bind},
         {" --gpus-per-rank --gpus-per-task ", &Parser::gpus_per_rank},
         {" --gpu-bind ", &Parser::bind_gpus},

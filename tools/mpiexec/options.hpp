@@ -36,6 +36,7 @@ struct Options {
     std::string output_pattern;  // files for the ranks' output, %r: the rank; empty: our own
     std::string error_pattern;
     double timeout_seconds = 0;  // 0: none
+    bool keep_going = false;     // a rank that dies does not end the job
     std::optional<BindTo> bind_to;
     GpuWish gpus;
     bool report_bindings = false;

@@ -4,6 +4,7 @@
 #include "mpi/coll/collective_call.hpp"
 
 #include "mpi/engine/engine.hpp"
+#include "mpi/faults/faults.hpp"
 
 namespace gantry::mpi {
 namespace {
@@ -32,11 +33,13 @@ StartCollective start_of(const CollectiveCall& call) {
 
 Pending blocking(Comm& comm, const Result<CollectiveCall>& call) {
     if (!call.ok()) return Status(call.status());
+    GANTRY_TRY(unless_revoked(comm));
     return Pending(*comm.engine, run(call.value(), comm.team()));
 }
 
 Status nonblocking(Comm& comm, const Result<CollectiveCall>& call, MPI_Request* request) {
     if (!call.ok()) return call.status();
+    GANTRY_TRY(unless_revoked(comm));
     Requests& requests = comm.engine->requests();
     Result<p2p::Request*> started = requests.spawn(run(call.value(), comm.background_team()));
     if (!started.ok()) return std::move(started).status();

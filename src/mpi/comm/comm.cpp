@@ -7,6 +7,7 @@
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/engine/text.hpp"
+#include "mpi/faults/faults.hpp"
 
 #include <algorithm>
 #include <new>
@@ -57,6 +58,7 @@ Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, i
     engine.outsiders().use(comm->group.peers);
     comm->errhandler = retain(errhandler);
     set_pair(comm->hints, kMemoryKindsKey, kMemoryKinds);
+    end_if_revoked(*comm);
     return comm;
 }
 

@@ -41,7 +41,8 @@ struct Comm : Object<MPI_Comm> {
     coll::Planner planner;   // how collectives go
     coll::LaneUse lane_use;  // which small blocking ones go over its lane
     std::uint32_t blocking_sequence = 0, background_sequence = 0;
-    std::uintptr_t turn_of = 0;  // the thread that is in a blocking collective (coll/turn.hpp)
+    std::uint32_t agreements = 0;  // of those that outlive ranks (mpi/faults)
+    std::uintptr_t turn_of = 0;    // the thread that is in a blocking collective (coll/turn.hpp)
     bool told_of_threads = false;
     Errhandler* errhandler = nullptr;
     Attributes attributes;

@@ -12,6 +12,7 @@
 #include "mpi/comm/context.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/faults/faults.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -47,6 +48,7 @@ Result<Comm*> prepare_duplicate(Comm& comm, const Info* hints) {
 void set_context(Comm& comm, std::uint32_t context) {
     comm.group.context = context;
     comm.collective.context = context | p2p::kCollectiveContext;
+    end_if_revoked(comm);
 }
 
 Task<Status> duplicate(Executor& executor, Comm* old, coll::Team team, std::shared_ptr<Comm> made,

@@ -10,6 +10,7 @@
 #include "job/node_map.hpp"
 #include "mpi/dynamic/ports.hpp"
 #include "mpi/engine/job_costs.hpp"
+#include "mpi/faults/faults.hpp"
 #include "rma/windows.hpp"
 
 #include <sched.h>
@@ -137,6 +138,8 @@ Task<Status> Engine::start(Executor& executor) {
         GANTRY_CO_TRY(opened);
     }
     messenger_ = std::make_unique<p2p::Messenger>(*transfer_);
+    agreements_ = std::make_unique<faults::Agreements>(*transfer_, *messenger_);
+    revocations_ = std::make_unique<faults::Revocations>(*transfer_, *messenger_, &end_revoked);
     Status learned = learn_job_wide();
     GANTRY_CO_TRY(learned);
     if (checks_.on()) messenger_->carry_signatures(checks_);
@@ -190,14 +193,29 @@ Task<Status> Engine::need_start(Executor& executor) {
 Task<Status> Engine::stop(Executor& executor) {
     Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
-    // Behind this barrier nobody waits for a message of ours any more.
-    const coll::Team everybody{messenger_.get(), transfer_.get(), &everybody_, 0, 0, -1, 0,
-                               &planner_};
-    Status met = co_await coll::barrier(executor, everybody);
+    Status met = co_await meet_at_the_end(executor);
     GANTRY_CO_TRY(met);
     if (rank() == 0) transfer_->arbiter.say_what_stood_idle();
     Status left = co_await leave(executor);
     co_return left;
+}
+
+// Behind it nobody waits for a message of ours any more. Where a rank has died, those that live meet; whoever
+// met before that has left.
+Task<Status> Engine::meet_at_the_end(Executor& executor) {
+    const coll::Team everybody{messenger_.get(), transfer_.get(), &everybody_, 0, 0, -1, 0,
+                               &planner_};
+    Status met = co_await coll::barrier(executor, everybody);
+    if (met.ok()) co_return met;
+    faults::Agreements::Call call;
+    call.context = kEngineContext;
+    call.peers = everybody_.peers;
+    call.rank = everybody_.rank;
+    call.mine.failed = call.mine.acknowledged = faults::MemberSet(everybody_.size());
+    call.without_those_who_left = true;
+    faults::Decision decided;
+    met = co_await agreements_->agree(executor, std::move(call), &decided);
+    co_return met;
 }
 
 Task<Status> Engine::leave(Executor& executor) {

@@ -15,6 +15,8 @@
 #include "coll/planner.hpp"
 #include "coll/team.hpp"
 #include "device/device.hpp"
+#include "faults/agreement.hpp"
+#include "faults/revocations.hpp"
 #include "job/job.hpp"
 #include "mpi/check/checks.hpp"
 #include "mpi/dynamic/outsiders.hpp"
@@ -141,6 +143,8 @@ class Engine {
     // A transport to outsiders, not published yet.
     Task<Status> make_way(Executor& executor, std::vector<int> peers,
                           std::unique_ptr<transport::Transport>* made);
+    faults::Agreements& agreements() { return *agreements_; }
+    faults::Revocations& revocations() { return *revocations_; }
     rma::Windows& windows() { return *windows_; }
     io::Files& files() { return *files_; }
     Requests& requests() { return requests_; }
@@ -167,6 +171,7 @@ class Engine {
     void write_explanation();
     void write_timeline();
     Status learn_job_wide();
+    Task<Status> meet_at_the_end(Executor& executor);
 
     Parts parts_;
     plan::Explain explain_;
@@ -176,6 +181,8 @@ class Engine {
     coll::Planner planner_;                        // of collectives of the engine itself
     std::unique_ptr<transfer::Context> transfer_;  // what moves the bytes of messages and windows
     std::unique_ptr<p2p::Messenger> messenger_;
+    std::unique_ptr<faults::Agreements> agreements_;
+    std::unique_ptr<faults::Revocations> revocations_;
     std::unique_ptr<rma::Windows> windows_;
     std::unique_ptr<io::Files> files_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none

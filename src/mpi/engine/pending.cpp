@@ -24,6 +24,8 @@ bool Pending::poll() {
             write(user_status_, request_->outcome);
             status_ = request_->status;
             engine_->messenger().discard(request_);
+            if (!status_.ok()) [[unlikely]]
+                status_ = p2p::unless_pending(std::move(status_));
             break;
         case Kind::task:
             if (!task_.done()) return false;

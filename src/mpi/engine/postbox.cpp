@@ -98,9 +98,9 @@ void Postbox::work_ended(Resumable& waiting) {
     Postbox& box = *slot.box;
     p2p::Request* working = std::exchange(slot.working, nullptr);
     slot.shown->outcome = working->outcome;
-    Status status = std::move(working->status);
+    Status status = working->status;
     box.engine_.messenger().release(working);
-    box.end(slot, std::move(status));
+    box.end(slot, p2p::unless_pending(std::move(status)));
 }
 
 void Postbox::end(Slot& slot, Status status) {

@@ -7,6 +7,8 @@
 #include "mpi/engine/process.hpp"
 #include "mpi/engine/text.hpp"
 
+#include <mpi-ext.h>
+
 #include <functional>
 
 namespace gantry::mpi {
@@ -79,7 +81,9 @@ const ClassRow kClasses[] = {
     ROW(MPI_ERR_UNSUPPORTED_OPERATION, "operation is not supported"),
     ROW(MPI_ERR_WIN, "invalid window"),
     ROW(MPI_ERR_RMA_FLAVOR, "window has the wrong flavor"),
-    ROW(MPI_ERR_PROC_ABORTED, "a peer process aborted"),
+    ROW(MPI_ERR_PROC_ABORTED, "a peer process has ended (MPIX_ERR_PROC_FAILED)"),
+    ROW(MPIX_ERR_PROC_FAILED_PENDING, "a process has ended that this receive might be from"),
+    ROW(MPIX_ERR_REVOKED, "the communicator is revoked"),
     ROW(MPI_ERR_VALUE_TOO_LARGE, "value does not fit its type"),
     ROW(MPI_ERR_SESSION, "invalid session"),
     ROW(MPI_ERR_ERRHANDLER, "invalid error handler"),

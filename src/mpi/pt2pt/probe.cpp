@@ -4,6 +4,7 @@
 #include "mpi/bodies.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
+#include "mpi/faults/faults.hpp"
 #include "mpi/engine/pending.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/request/status.hpp"
@@ -90,7 +91,7 @@ Result<p2p::Request*> receive_matched(void* buf, MPI_Count count, Datatype& data
 Pending probe(int source, int tag, Comm& comm, MPI_Status* status) {
     if (source == MPI_PROC_NULL) {
         write(status, proc_null_outcome());
-        return success();
+        return unless_revoked(comm);
     }
     return Pending(condition(poll_probe, comm, source, tag, nullptr, status));
 }
@@ -99,7 +100,7 @@ Status iprobe(int source, int tag, Comm& comm, int* flag, MPI_Status* status) {
     if (source == MPI_PROC_NULL) {
         *flag = 1;
         write(status, proc_null_outcome());
-        return success();
+        return unless_revoked(comm);
     }
     p2p::Matched found = comm.engine->messenger().probe(comm.group, source, tag);
     if (found.message == nullptr) {
@@ -116,7 +117,7 @@ Pending mprobe(int source, int tag, Comm& comm, MPI_Message* message, MPI_Status
     if (source == MPI_PROC_NULL) {
         *message = MPI_MESSAGE_NO_PROC;
         write(status, proc_null_outcome());
-        return success();
+        return unless_revoked(comm);
     }
     return Pending(condition(poll_take, comm, source, tag, message, status));
 }
@@ -127,7 +128,7 @@ Status improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message,
         *flag = 1;
         *message = MPI_MESSAGE_NO_PROC;
         write(status, proc_null_outcome());
-        return success();
+        return unless_revoked(comm);
     }
     bool found = false;
     GANTRY_TRY(take(comm, source, tag, message, status, found));

@@ -5,6 +5,7 @@
 #include "mpi/bodies.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
+#include "mpi/faults/faults.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/request/status.hpp"
 
@@ -21,7 +22,7 @@ Pending await_request(Comm& comm, Result<p2p::Request*> started, MPI_Status* sta
 
 Pending blocking_send(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag,
                       Comm& comm, SendMode mode) {
-    if (dest == MPI_PROC_NULL) return success();
+    if (dest == MPI_PROC_NULL) return unless_revoked(comm);
     return await_request(comm,
                          comm.engine->messenger().send_to_wait(
                              comm.group, buffer(buf, count, datatype), dest, tag, mode),
@@ -32,6 +33,7 @@ Status nonblocking_send(const void* buf, MPI_Count count, Datatype& datatype, in
                         Comm& comm, SendMode mode, MPI_Request* request) {
     Engine& engine = *comm.engine;
     const HandOver hand_over(engine.executor());
+    if (dest == MPI_PROC_NULL) GANTRY_TRY(unless_revoked(comm));
     Result<p2p::Request*> started =
         dest == MPI_PROC_NULL
             ? engine.requests().completed(p2p::RequestKind::send, proc_null_outcome())
@@ -74,7 +76,7 @@ Pending recv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag
              MPI_Status* status) {
     if (source == MPI_PROC_NULL) {
         write(status, proc_null_outcome());
-        return success();
+        return unless_revoked(comm);
     }
     return await_request(comm,
                          comm.engine->messenger().receive_to_wait(
@@ -86,6 +88,7 @@ Status irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag
              MPI_Request* request) {
     Engine& engine = *comm.engine;
     const HandOver hand_over(engine.executor());
+    if (source == MPI_PROC_NULL) GANTRY_TRY(unless_revoked(comm));
     Result<p2p::Request*> started =
         source == MPI_PROC_NULL
             ? engine.requests().completed(p2p::RequestKind::receive, proc_null_outcome())

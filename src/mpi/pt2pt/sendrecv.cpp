@@ -20,7 +20,7 @@ Task<Status> finish(Executor& executor, Engine* engine, p2p::Request* request,
     Status ended = co_await request->finished(executor);
     *outcome = request->outcome;
     engine->messenger().release(request);
-    co_return ended;
+    co_return p2p::unless_pending(std::move(ended));
 }
 
 const Half* unless_null(const Half& half) {
@@ -56,7 +56,7 @@ bool poll_both(Polled& self, Status& status) {
     auto* const receiving = static_cast<p2p::Request*>(self.pointers[1]);
     write(static_cast<MPI_Status*>(self.pointers[2]),
           receiving != nullptr ? receiving->outcome : proc_null_outcome());
-    if (receiving != nullptr) status = receiving->status;
+    if (receiving != nullptr) status = p2p::unless_pending(receiving->status);
     if (sending != nullptr && !sending->status.ok()) status = sending->status;
     for (p2p::Request* each : {sending, receiving})
         if (each != nullptr) self.engine->messenger().discard(each);

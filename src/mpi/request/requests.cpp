@@ -282,6 +282,9 @@ Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* 
         return ended;
     }
     Status ended = peek(request, status);
+    // A receive from any source that is pending stays: it may come yet (p2p/revoked.cpp).
+    if (ended.error_class() == MPIX_ERR_PROC_FAILED_PENDING) [[unlikely]]
+        return ended;
     if (operation != nullptr && operation->persistent()) {
         if (operation->in_flight != nullptr)
             engine_.messenger().release(std::exchange(operation->in_flight, nullptr));
@@ -294,6 +297,7 @@ Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* 
 
 Status Requests::free(MPI_Request& handle, p2p::Request& request) {
     Operation* operation = operation_of(request);
+    if (p2p::Request* working = at_work(request)) working->go_on();
     // A receive asks its communicator's group, until its end, who can still send to it.
     const bool needs_group = request.kind == p2p::RequestKind::receive;
     if (std::find(orphans_.begin(), orphans_.end(), &request) != orphans_.end())
@@ -350,6 +354,7 @@ int Requests::end_finished() {
     if (!orphans_.empty()) {
         std::vector<p2p::Request*> still;
         for (p2p::Request* request : orphans_) {
+            if (p2p::Request* working = at_work(*request)) working->go_on();
             if (over(*request)) {
                 end(*request);
                 ++ended;

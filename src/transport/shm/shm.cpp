@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kAlwaysPolled = 8;  // rings looked at in every call of progress()
 constexpr std::size_t kQuietPerCall = 4;  // of the others, in turn
 constexpr int kRecordsPerVisit = 32;      // of one ring, before the next has its turn
-constexpr int kIdleCallsPerClock = 1024;  // reading the clock costs as much as a poll
+constexpr int kIdleCallsPerClock =
+    32;  // reading the clock costs as much as a poll; crowded, a call takes a time slice
 constexpr Nanoseconds kBetweenLooks = 100 * kMillisecond;
 constexpr double kCopyBytesPerSecond = 30e9;
 constexpr Nanoseconds kMessageLatency = 250;

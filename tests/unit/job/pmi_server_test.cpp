@@ -38,6 +38,24 @@ class PmiServerTest : public testing::Test {
     int rank_ = -1;
 };
 
+// A job of two, of which the other rank is no process.
+class PmiServerOfTwoTest : public PmiServerTest {
+  protected:
+    PmiServerOfTwoTest() { server_ = PmiServer(2, "job", ""); }
+};
+
+TEST_F(PmiServerOfTwoTest, NoBarrierWaitsForARankThatIsLost) {
+    EXPECT_NE(answer_to("cmd=init pmi_version=1 pmi_subversion=1\n").find("rc=0"),
+              std::string::npos);
+    EXPECT_EQ(answer_to("cmd=barrier_in\n"), "");
+    EXPECT_FALSE(server_.has_begun());
+    server_.lose(1);
+    EXPECT_EQ(heard(), "cmd=barrier_out rc=0\n");
+    EXPECT_TRUE(server_.has_begun());
+    EXPECT_EQ(server_.membership(1), Membership::finalized);
+    EXPECT_EQ(answer_to("cmd=barrier_in\n"), "cmd=barrier_out rc=0\n");
+}
+
 TEST_F(PmiServerTest, NamesArePublishedLookedUpAndTakenBack) {
     Names names;
     server_.keep_names(names);

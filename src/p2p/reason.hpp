@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Why a collective fails: what goes ahead of bad news (coll/exchange.hpp) to a rank that may not know yet, where
+// the reason is a rank that died, or a revoked communicator.
+#pragma once
+
+#include "transport/transport.hpp"
+
+#include <cstdint>
+
+namespace gantry::p2p {
+
+inline constexpr transport::MessageKind kReason = 21;
+
+struct Reason {
+    std::uint32_t context;  // base_context
+    std::int32_t error_class;
+};
+
+}  // namespace gantry::p2p
