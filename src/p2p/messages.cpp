@@ -57,7 +57,7 @@ Request* Messages::arrive(int from, const wire::Envelope& envelope) {
 }
 
 Status Messages::nothing_comes(const Group& group, int source) {
-    if (!revoked_contexts.empty()) [[unlikely]]
+    if (is_any_revoked) [[unlikely]]
         GANTRY_TRY(revoked(group));
     if (source != MPI_ANY_SOURCE) return lost(group.peer(source));
     Status why;

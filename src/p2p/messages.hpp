@@ -128,9 +128,10 @@ class Messages {
     Status nothing_comes(const Group& group, int source);
 
     // --- revoked contexts, and losses (revoked.cpp) ---
+    bool is_any_revoked = false;
     std::vector<std::uint32_t> revoked_contexts;
-    std::vector<int>
-        losses;  // peers, in the order in which this rank heard; -1: its number is another's
+    // Peers, in the order in which this rank heard; -1: its number is another's.
+    std::vector<int> losses;
     std::vector<Reason> reasons;  // that others have told; one for each context
     void on_reason(int from, transport::ConstSpan header, transport::ConstSpan);
     Status revoked(const Group& group) const;
@@ -138,7 +139,12 @@ class Messages {
     void revoke(std::uint32_t context);
     // A message that no receive has taken: it is refused, or waits for one.
     void drop(std::unique_ptr<Incoming> message, const Status& why);
-    void keep(std::unique_ptr<Incoming> message);
+    void keep(std::unique_ptr<Incoming> message) {
+        if (is_any_revoked) [[unlikely]]
+            return keep_or_drop(std::move(message));
+        matcher.keep(std::move(message));
+    }
+    void keep_or_drop(std::unique_ptr<Incoming> message);
     // Why a receive from any source shall not wait silently; success: it may.
     Status unacknowledged(const Group& group);
     void pend_if_unacknowledged(Request& receive);

@@ -57,7 +57,7 @@ Result<device::Location> Messenger::source_of(const Group& group, const Buffer& 
                                               int destination) {
     const Status& lost = messages_->lost(group.peer(destination));
     if (!lost.ok()) return lost;
-    if (!messages_->revoked_contexts.empty()) [[unlikely]]
+    if (messages_->is_any_revoked) [[unlikely]]
         GANTRY_TRY(messages_->revoked(group));
     return messages_->context.locate(buffer);
 }

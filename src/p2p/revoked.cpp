@@ -39,6 +39,7 @@ void Messages::revoke(std::uint32_t its_context) {
     const std::uint32_t base = base_context(its_context);
     if (is_revoked(base)) return;
     revoked_contexts.push_back(base);
+    is_any_revoked = true;
     context.board.revoke(base, base_context(~0u), revoked_status());
     for (Request* receive : matcher.withdraw_of(base))
         finish_request(*receive, revoked_status());
@@ -53,9 +54,8 @@ void Messages::drop(std::unique_ptr<Incoming> message, const Status& why) {
     give_back(*message);
 }
 
-void Messages::keep(std::unique_ptr<Incoming> message) {
-    if (!revoked_contexts.empty() && is_revoked(message->envelope.context)) [[unlikely]]
-        return drop(std::move(message), revoked_status());
+void Messages::keep_or_drop(std::unique_ptr<Incoming> message) {
+    if (is_revoked(message->envelope.context)) return drop(std::move(message), revoked_status());
     matcher.keep(std::move(message));
 }
 

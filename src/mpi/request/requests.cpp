@@ -283,8 +283,8 @@ Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* 
     }
     Status ended = peek(request, status);
     // A receive from any source that is pending stays: it may come yet (p2p/revoked.cpp).
-    if (ended.error_class() == MPIX_ERR_PROC_FAILED_PENDING) [[unlikely]]
-        return ended;
+    if (!ended.ok()) [[unlikely]]
+        if (ended.error_class() == MPIX_ERR_PROC_FAILED_PENDING) return ended;
     if (operation != nullptr && operation->persistent()) {
         if (operation->in_flight != nullptr)
             engine_.messenger().release(std::exchange(operation->in_flight, nullptr));
