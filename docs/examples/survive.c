@@ -17,28 +17,38 @@
 #define EVERY 10
 #define PART_BYTES (CELLS * sizeof(double))
 
-static MPI_Comm world;   /* rank and part are the same number */
-static int parts, mine;  /* parts of the ring, and which one this rank has */
-static double* field;    /* on the device: CELLS + 2 */
-static double* kept;     /* on the device: my part at the last checkpoint, my left neighbour's, and the two of the next one */
+static MPI_Comm world;  /* rank and part are the same number */
+static int parts, mine; /* parts of the ring, and which one this rank has */
+static double* field;   /* on the device: CELLS + 2 */
+static double*
+    kept; /* on the device: my part at the last checkpoint, my left neighbour's, and the two of the next one */
 static int kept_step = -1;
 static double host[CELLS + 2];
 
-static double* my_copy(int next) { return kept + 2 * next * CELLS; }
-static double* neighbours_copy(int next) { return my_copy(next) + CELLS; }
-
-static void step_of(double* next, const double* now, int cells) {
-    for (int i = 1; i <= cells; ++i) next[i] = now[i] + 0.25 * (now[i - 1] - 2 * now[i] + now[i + 1]);
+static double* my_copy(int next) {
+    return kept + 2 * next * CELLS;
+}
+static double* neighbours_copy(int next) {
+    return my_copy(next) + CELLS;
 }
 
-static double at_start(int cell) { return cell % 97 == 0 ? 1000.0 + cell : 0.0; }
+static void step_of(double* next, const double* now, int cells) {
+    for (int i = 1; i <= cells; ++i)
+        next[i] = now[i] + 0.25 * (now[i - 1] - 2 * now[i] + now[i + 1]);
+}
+
+static double at_start(int cell) {
+    return cell % 97 == 0 ? 1000.0 + cell : 0.0;
+}
 
 /* One step. The edges of device memory go to the neighbours as they are. */
 static int advance(void) {
     const int left = (mine + parts - 1) % parts, right = (mine + 1) % parts;
-    int code = MPI_Sendrecv(field + 1, 1, MPI_DOUBLE, left, 0, field + CELLS + 1, 1, MPI_DOUBLE, right, 0, world, MPI_STATUS_IGNORE);
+    int code = MPI_Sendrecv(field + 1, 1, MPI_DOUBLE, left, 0, field + CELLS + 1, 1, MPI_DOUBLE,
+                            right, 0, world, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS) return code;
-    code = MPI_Sendrecv(field + CELLS, 1, MPI_DOUBLE, right, 1, field, 1, MPI_DOUBLE, left, 1, world, MPI_STATUS_IGNORE);
+    code = MPI_Sendrecv(field + CELLS, 1, MPI_DOUBLE, right, 1, field, 1, MPI_DOUBLE, left, 1,
+                        world, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS) return code;
     /* a kernel in a program that is about speed */
     double next[CELLS + 2];
@@ -51,8 +61,8 @@ static int advance(void) {
 /* Everybody's copies are those of the same step: all take the new ones, or nobody does. */
 static int checkpoint(int step) {
     const int left = (mine + parts - 1) % parts, right = (mine + 1) % parts;
-    const int code = MPI_Sendrecv(field + 1, CELLS, MPI_DOUBLE, right, 2, neighbours_copy(1), CELLS, MPI_DOUBLE, left, 2, world,
-                                  MPI_STATUS_IGNORE);
+    const int code = MPI_Sendrecv(field + 1, CELLS, MPI_DOUBLE, right, 2, neighbours_copy(1), CELLS,
+                                  MPI_DOUBLE, left, 2, world, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS) MPIX_Comm_revoke(world); /* others may wait for this rank */
     cudaMemcpy(my_copy(1), field + 1, PART_BYTES, cudaMemcpyDeviceToDevice);
     int all_have_it = code == MPI_SUCCESS;
@@ -76,9 +86,11 @@ static void take_parts(MPI_Comm all, int is_new) {
     parts = ranks;
     for (int part = 0, next = 0; part < parts; ++part) {
         int taken = 0;
-        for (int i = 0; i < ranks; ++i) taken = taken || has[i] == part;
+        for (int i = 0; i < ranks; ++i)
+            taken = taken || has[i] == part;
         if (taken) continue;
-        while (has[next] >= 0) ++next;
+        while (has[next] >= 0)
+            ++next;
         has[next] = part;
         if (next == rank) mine = part;
     }
@@ -108,7 +120,8 @@ static void repair(char* program) {
     MPIX_Comm_shrink(world, &living);
     MPI_Comm_size(living, &ranks);
     MPI_Comm_free(&world);
-    MPI_Comm_spawn(program, arguments, parts - ranks, MPI_INFO_NULL, 0, living, &spawned, MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn(program, arguments, parts - ranks, MPI_INFO_NULL, 0, living, &spawned,
+                   MPI_ERRCODES_IGNORE);
     MPI_Intercomm_merge(spawned, 0, &all);
     MPI_Comm_free(&spawned);
     MPI_Comm_free(&living);
@@ -119,7 +132,8 @@ static int is_right(void) {
     const int cells = parts * CELLS;
     double* now = malloc(sizeof(double) * (size_t)(cells + 2));
     double* next = malloc(sizeof(double) * (size_t)(cells + 2));
-    for (int i = 0; i < cells; ++i) now[i + 1] = at_start(i);
+    for (int i = 0; i < cells; ++i)
+        now[i + 1] = at_start(i);
     for (int step = 0; step < STEPS; ++step) {
         now[0] = now[cells];
         now[cells + 1] = now[1];
@@ -154,7 +168,8 @@ int main(int argc, char** argv) {
         MPI_Comm_dup(MPI_COMM_WORLD, &world);
         MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
         MPI_Comm_size(world, &parts);
-        for (int i = 0; i < CELLS; ++i) host[i + 1] = at_start(mine * CELLS + i);
+        for (int i = 0; i < CELLS; ++i)
+            host[i + 1] = at_start(mine * CELLS + i);
         cudaMemcpy(field, host, sizeof host, cudaMemcpyHostToDevice);
     } else {
         MPI_Comm all;

@@ -155,7 +155,7 @@ class Messenger {
   private:
     // What a message is sent from, if its receiver is not lost.
     Result<device::Location> source_of(const Group& group, const Buffer& buffer, int destination);
-    void give_up(Request& request);
+    [[gnu::cold, gnu::noinline]] void give_up(Request& request);
     Result<Request*> start_receive(const Group& group, const Buffer& buffer, int source, int tag,
                                    bool waits);
 

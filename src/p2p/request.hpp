@@ -98,10 +98,11 @@ class Request : public Link<Request> {
 };
 
 // Of a receive that nobody can wait for again: a possible sender is lost.
+[[gnu::cold, gnu::noinline]] void end_if_pending(Status& failed);
 inline Status unless_pending(Status ended) {
-    if (ended.error_class() != MPIX_ERR_PROC_FAILED_PENDING) [[likely]]
-        return ended;
-    return Status::make(MPIX_ERR_PROC_FAILED, std::string(ended.text()));
+    if (!ended.ok()) [[unlikely]]
+        end_if_pending(ended);
+    return ended;
 }
 
 }  // namespace gantry::p2p

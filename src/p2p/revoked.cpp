@@ -27,6 +27,11 @@ bool has_member(const Group& group, int peer) {
 
 }  // namespace
 
+void end_if_pending(Status& failed) {
+    if (failed.error_class() == MPIX_ERR_PROC_FAILED_PENDING)
+        failed = Status::make(MPIX_ERR_PROC_FAILED, std::string(failed.text()));
+}
+
 Status Messages::revoked(const Group& group) const {
     return is_revoked(group.context) ? revoked_status() : success();
 }

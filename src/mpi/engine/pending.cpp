@@ -25,7 +25,7 @@ bool Pending::poll() {
             status_ = request_->status;
             engine_->messenger().discard(request_);
             if (!status_.ok()) [[unlikely]]
-                status_ = p2p::unless_pending(std::move(status_));
+                p2p::end_if_pending(status_);
             break;
         case Kind::task:
             if (!task_.done()) return false;

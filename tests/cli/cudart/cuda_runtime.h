@@ -11,6 +11,11 @@ cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaMalloc(void** memory, size_t bytes);
 cudaError_t cudaFree(void* memory);
-enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
-cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, enum cudaMemcpyKind direction);
+enum cudaMemcpyKind {
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3
+};
+cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes,
+                       enum cudaMemcpyKind direction);
 cudaError_t cudaDeviceSynchronize(void);
