@@ -393,7 +393,9 @@ class Options(unittest.TestCase):
             self.assertEqual(found["not_run"], {"ompi": "ompi_abi: a datatype of Mars"})
 
     def test_the_adapter_to_open_mpi_knows_all_that_the_program_uses(self):
-        program = "".join(file.read_text() for pattern in ("*.cpp", "*.hpp") for file in BENCH_FOLDER.glob(pattern))
+        # Files are measured beside others by bench/host_files, a program that each MPI compiles for itself.
+        files = {"file_part.cpp", "file_way.cpp", "host_files.cpp", "io.cpp"}
+        program = "".join(file.read_text() for pattern in ("*.cpp", "*.hpp") for file in BENCH_FOLDER.glob(pattern) if file.name not in files)
         adapter = (BENCH_FOLDER / "ompi_abi" / "ompi_abi.cpp").read_text()
         called = set(re.findall(r"\b(MPI_[A-Z][a-z]\w*)\s*\(", program))
         defined = set(re.findall(r"^\w[\w ]*\b(MPI_\w+)\(", adapter, re.M))
