@@ -3,7 +3,6 @@
 // Large host messages inside a node that the receiver reads out of the sender's memory (docs/design/
 // single-copy.md): offered where it is allowed and expected to win, and by slots whatever is refused, at
 // the start or in the middle.
-#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include "p2p/wire.hpp"
@@ -394,7 +393,7 @@ Task<Status> one(Rank& rank, Ended& ended) {
 TEST(SingleCopy, DeathOfEitherEndAtAnyMomentIsAnError) {
     for (const int victim : {0, 1}) {
         int failed = 0;
-        for (std::uint64_t seed = 1; seed <= repetitions(20); ++seed) {
+        for (std::uint64_t seed = 1; seed <= 20; ++seed) {
             World world(options_of(seed));
             measured(world, kSlow, kFast);
             world.kill_at(static_cast<Nanoseconds>(world.timeline().random(150 * kMicrosecond)),
