@@ -168,9 +168,8 @@ Options parse(int argc, char** argv, bool talk) {
         "memory");
     app.footer(
         "Collective operations of any number of ranks have options of their own: alltoall --help; "
-        "so have those with neighbours (neighbor_alltoall), fan_in, fan_out and pairs (messages of "
-        "all "
-        "ranks at once), and files: io --help. startup: what MPI_Init and sessions take. "
+        "so have those with neighbours (neighbor_alltoall), fan_in, fan_out and pairs (messages "
+        "of all ranks at once), and files: io --help. startup: what MPI_Init and sessions take. "
         "plot FILE... draws what was printed with --json.");
     app.require_subcommand(1);
     struct Row {

@@ -4,6 +4,7 @@
 // the reason is a rank that died, or a revoked communicator.
 #pragma once
 
+#include "base/status.hpp"
 #include "transport/transport.hpp"
 
 #include <cstdint>
@@ -16,5 +17,8 @@ struct Reason {
     std::uint32_t context;  // base_context
     std::int32_t error_class;
 };
+
+// With what calls on a revoked communicator end.
+Status revoked_status();
 
 }  // namespace gantry::p2p

@@ -14,12 +14,12 @@
 #include <algorithm>
 
 namespace gantry::p2p {
-namespace {
-
 Status revoked_status() {
     return failure(MPIX_ERR_REVOKED,
                    "the communicator is revoked: only MPIX_Comm_shrink and MPIX_Comm_agree work");
 }
+
+namespace {
 
 bool has_member(const Group& group, int peer) {
     return std::ranges::find(group.peers, peer) != group.peers.end();

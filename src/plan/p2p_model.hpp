@@ -61,6 +61,12 @@ inline constexpr Bytes kDeviceSlotUnit = 64 * kKiB;
 // While they are cold a message of a buffer that is used once opens it instead, at 10 to 30 us more (two H200s, new
 // small allocations); page-locking all slots takes 8 to 10 ms (docs/design/mappings.md).
 inline constexpr int kMostWithoutSlots = 512;
+
+// How the end of a copy is seen that somebody waits for before anything else: a word is seen sooner; behind a long
+// copy that no longer counts, and an event holds up the next copy less.
+inline constexpr Completion completion_of_awaited(Bytes bytes) {
+    return bytes <= 64 * kKiB ? Completion::flag : Completion::event;
+}
 inline constexpr int kDeepest = 64;  // pieces in flight that a CTS can name
 
 // The best chunk (a power of two, an equal part, or the fixed one) and depth for `bytes` on this

@@ -195,7 +195,7 @@ Task<Status> Synchronisation::complete(Executor& executor) {
 bool Synchronisation::all_completed() const {
     return std::all_of(window.epochs.exposure.begin(), window.epochs.exposure.end(),
                        [this](int origin) {
-                           const Target& of = *window.targets[static_cast<std::size_t>(origin)];
+                           const Target& of = target(origin);
                            return completes_of(of) != of.awaited;
                        });
 }

@@ -60,7 +60,7 @@ bool is_constant(layout::Operation operation) {
 }  // namespace
 
 Result<std::uint64_t> Origin::address_of(const Access& access) const {
-    const Target& of = *window.targets[static_cast<std::size_t>(access.target)];
+    const Target& of = target(access.target);
     const layout::Span span = layout::span_of(*access.layout, access.count);
     if (window.flavor == Flavor::dynamic) return static_cast<std::uint64_t>(access.displacement);
     std::int64_t first = 0, low = 0, high = 0;

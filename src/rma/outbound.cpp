@@ -20,6 +20,13 @@ bool Outbound::has_room(const Target& of) const {
            of.sent_bytes - of.executed_bytes < config.window_pending_bytes;
 }
 
+Task<Status> Outbound::until_room(Executor& executor, Target& of) {
+    Status waited = co_await windows.until(
+        executor, [this, &of] { return has_room(of) || !windows.lost(of.peer).ok(); });
+    GANTRY_CO_TRY(waited);
+    co_return windows.lost(of.peer);
+}
+
 // Copied whole into one message of the transport.
 Bytes Outbound::largest_piece(const Target& of) const {
     return std::min(windows.context.config.window_piece,
@@ -131,9 +138,8 @@ Task<Status> Outbound::carry_out_by_message(Executor& executor, Operation& opera
     }
     for (Bytes first = 0; first < access.bytes; first += most) {
         if (!has_room(of)) {
-            Status waited = co_await windows.until(
-                executor, [this, &of] { return has_room(of) || !windows.lost(of.peer).ok(); });
-            GANTRY_CO_TRY(waited);
+            Status room = co_await until_room(executor, of);
+            GANTRY_CO_TRY(room);
         }
         wire::Span span = *whole;
         span.first = first;

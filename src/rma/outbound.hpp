@@ -18,6 +18,7 @@ class Outbound : public WindowPart {
     Result<wire::Span> span_for(const Access& access, std::uint64_t address);
     // Whether one more message may go to that target, which has not executed all before it.
     bool has_room(const Target& target) const;
+    Task<Status> until_room(Executor& executor, Target& of);
     Bytes largest_piece(const Target& of) const;
     // Small puts that wait for company.
     Status ship_batch(int of_rank);

@@ -67,13 +67,8 @@ Task<Status> Rdma::ask_for_puts(Executor& executor, Operation* operation) {
         co_return sent;
     }
     operation->into = *region;
-    if (!window.outbound.has_room(of)) {
-        Status waited = co_await windows.until(executor, [this, &of] {
-            return window.outbound.has_room(of) || !windows.lost(of.peer).ok();
-        });
-        GANTRY_CO_TRY(waited);
-    }
-    if (!peer.lost.ok()) co_return peer.lost;
+    Status room = co_await window.outbound.until_room(executor, of);
+    GANTRY_CO_TRY(room);
     operation->missing = access.bytes;
     windows.await_answer(*operation);
     wire::GetInto get{};

@@ -26,16 +26,6 @@ Buffer buffer_of(const Region& region) {
 
 }  // namespace
 
-Task<Status> Rendezvous::until_room(Executor& executor, Target& of) {
-    if (!window.outbound.has_room(of)) {
-        Status waited = co_await windows.until(executor, [this, &of] {
-            return window.outbound.has_room(of) || !windows.lost(of.peer).ok();
-        });
-        GANTRY_CO_TRY(waited);
-    }
-    co_return windows.lost(of.peer);
-}
-
 Task<Status> Rendezvous::carry(Executor& executor, Operation* operation) {
     if (operation->access.verb == Verb::put) {
         Status left = co_await announce_put(executor, *operation);
@@ -54,7 +44,7 @@ Task<Status> Rendezvous::announce_get(Executor& executor, Operation& operation) 
     const Access& access = operation.access;
     Target& of = target(access.target);
     operation.missing = access.bytes;
-    Status room = co_await until_room(executor, of);
+    Status room = co_await window.outbound.until_room(executor, of);
     GANTRY_CO_TRY(room);
     Result<wire::Span> span = window.outbound.span_for(access, operation.address);
     if (!span.ok()) co_return std::move(span).status();
@@ -69,7 +59,7 @@ Task<Status> Rendezvous::announce_get(Executor& executor, Operation& operation) 
 Task<Status> Rendezvous::announce_put(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     Target& of = target(access.target);
-    Status room = co_await until_room(executor, of);
+    Status room = co_await window.outbound.until_room(executor, of);
     GANTRY_CO_TRY(room);
     Result<wire::Span> span = window.outbound.span_for(access, operation.address);
     if (!span.ok()) co_return std::move(span).status();

@@ -24,7 +24,6 @@ class Rendezvous : public WindowPart {
 
   private:
     Task<Status> announce_put(Executor& executor, Operation& operation);
-    Task<Status> until_room(Executor& executor, Target& of);
     Task<Status> receive_put(Executor& executor, int from, p2p::Matched message, Region region);
     Task<Status> receive_answer(Executor& executor, Operation* operation, p2p::Matched message);
     Task<Status> send_answer(Executor& executor, int from, wire::AnnouncedGet get, Region region);

@@ -22,7 +22,7 @@ bool Ways::is_on_device(const Target& of) const {
 }
 
 plan::WindowFacts Ways::ways_to(int of_rank) const {
-    const Target& of = *window.targets[static_cast<std::size_t>(of_rank)];
+    const Target& of = target(of_rank);
     plan::WindowFacts facts;
     facts.direct = of.direct || (of.attachments.has_value() && of.process != 0);
     facts.changed_by_gpu = of.location.kind == device::MemoryKind::device &&
@@ -123,8 +123,7 @@ void Ways::explain_ways() const {
         ++ranks;
         known = facts;
         if (facts.on_device && facts.rendezvous_from == 0)
-            known.rendezvous_from =
-                announced_from(*window.targets[static_cast<std::size_t>(of_rank)]);
+            known.rendezvous_from = announced_from(target(of_rank));
     }
     for (const auto& [key, of] : alike)
         windows.context.explain.note_of_window(window.number(),

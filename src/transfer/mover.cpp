@@ -74,8 +74,7 @@ Task<Status> device_copy(Executor& executor, Context& context, void* destination
 }
 
 device::Notice notice_of_awaited(Bytes bytes) {
-    constexpr Bytes kMostByFlag = 64 * kKiB;
-    return bytes <= kMostByFlag ? device::Notice::flag : device::Notice::event;
+    return notice_of(plan::completion_of_awaited(bytes));
 }
 
 Task<Status> copy(Executor& executor, Context& context, void* destination, const void* source,

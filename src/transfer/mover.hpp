@@ -36,8 +36,11 @@ Task<Status> device_copy(Executor& executor, Context& context, void* destination
 Task<Status> copy(Executor& executor, Context& context, void* destination, const void* source,
                   Bytes bytes);
 // How the plan wants the end of a copy to be seen, and what makes an ipc plan's copy.
+inline device::Notice notice_of(plan::Completion completion) {
+    return completion == plan::Completion::flag ? device::Notice::flag : device::Notice::event;
+}
 inline device::Notice notice_of(const plan::Plan& plan) {
-    return plan.completion == plan::Completion::flag ? device::Notice::flag : device::Notice::event;
+    return notice_of(plan.completion);
 }
 inline device::Engine engine_of(const plan::Plan& plan) {
     switch (plan.sink_engine) {

@@ -137,29 +137,25 @@ int fcntl(int file, int command, ...) {
 static void flip(const struct iovec* pieces) {
     *(char*)pieces[0].iov_base = (char)(*(char*)pieces[0].iov_base ^ 0x40);
 }
+/* The call fails, moves half of its first piece, or nothing; `how` says what else happens to it. */
+#define SPOIL(kind, call)                                                        \
+    const int how = happens(kind, known(file));                                  \
+    const struct iovec part = {pieces[0].iov_base, (pieces[0].iov_len + 1) / 2}; \
+    if (how > 0) {                                                               \
+        errno = how;                                                             \
+        return -1;                                                               \
+    }                                                                            \
+    if (how == kShort) return NEXT(call)(file, &part, 1, offset);                \
+    if (how == kEnd) return 0
 ssize_t pwritev(int file, const struct iovec* pieces, int number, off_t offset) {
-    const int how = happens("write", known(file));
-    if (how > 0) {
-        errno = how;
-        return -1;
-    }
-    struct iovec part = {pieces[0].iov_base, (pieces[0].iov_len + 1) / 2};
-    if (how == kShort) return NEXT(pwritev)(file, &part, 1, offset);
-    if (how == kEnd) return 0;
+    SPOIL("write", pwritev);
     if (how == kFlip) flip(pieces);
     const ssize_t moved = NEXT(pwritev)(file, pieces, number, offset);
     if (how == kFlip) flip(pieces);
     return moved;
 }
 ssize_t preadv(int file, const struct iovec* pieces, int number, off_t offset) {
-    const int how = happens("read", known(file));
-    if (how > 0) {
-        errno = how;
-        return -1;
-    }
-    struct iovec part = {pieces[0].iov_base, (pieces[0].iov_len + 1) / 2};
-    if (how == kShort) return NEXT(preadv)(file, &part, 1, offset);
-    if (how == kEnd) return 0;
+    SPOIL("read", preadv);
     const ssize_t moved = NEXT(preadv)(file, pieces, number, offset);
     if (how == kFlip && moved > 0) flip(pieces);
     return moved;

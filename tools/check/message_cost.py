@@ -24,9 +24,9 @@ ATTEMPTS = 3  # on a busy machine what ran meanwhile is seen, too, and the least
 KINDS = [
     ("MPI_Send of 8 B of host memory", ["host", "8", "0", "10", "40"], 0, False, 12, 730),
     ("MPI_Recv of 8 B of host memory", ["host", "8", "0", "10", "40"], 1, False, 0, 1545),
-    ("MPI_Bcast of 8 B, root", ["bcast", "8", "0", "10", "40"], 0, False, 0, 800),
+    ("MPI_Bcast of 8 B, root", ["bcast", "8", "0", "10", "40"], 0, False, 0, 775),
     ("MPI_Allreduce of 8 B, last rank", ["allreduce", "8", "0", "10", "40"], 1, False, 0, 1100),
-    ("MPI_Alltoall of 8 B, last rank", ["alltoall", "8", "0", "10", "40"], 1, False, 0, 1080),
+    ("MPI_Alltoall of 8 B, last rank", ["alltoall", "8", "0", "10", "40"], 1, False, 0, 1046),
     ("MPI_Put of 8 B", ["put", "8", "0", "800", "100"], 0, False, 0, 390),
     ("MPI_Send of 8 B of device memory", ["device", "8", "0", "10", "600"], 0, False, 44, 0),
     ("MPI_Send of 4 MiB of strided device memory to another node", ["strided", "4194304", "0", "4", "10"], 0, True, 60, 0),

@@ -7,30 +7,20 @@
 #include "mpi/bodies.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "p2p/reason.hpp"
 
 namespace gantry::mpi {
-namespace {
-
-Status revoked() {
-    return failure(MPIX_ERR_REVOKED,
-                   "the communicator is revoked: only MPIX_Comm_shrink and MPIX_Comm_agree work");
-}
-
-void end_lane(Comm& comm) {
-    comm.lane_use.revoke(revoked());
-}
-
-}  // namespace
 
 Status unless_revoked(const Comm& comm) {
-    return comm.engine->messenger().is_revoked(comm.group.context) ? revoked() : success();
+    return comm.engine->messenger().is_revoked(comm.group.context) ? p2p::revoked_status()
+                                                                   : success();
 }
 
 std::vector<int> end_revoked(std::uint32_t context) {
     std::vector<int> members;
     process().comms.for_each([&](Comm& comm) {
         if (comm.group.context != context) return;
-        end_lane(comm);
+        comm.lane_use.revoke(p2p::revoked_status());
         members = comm.collective.peers;
     });
     return members;
@@ -39,7 +29,7 @@ std::vector<int> end_revoked(std::uint32_t context) {
 void end_if_revoked(Comm& made) {
     Engine& engine = *made.engine;
     if (!engine.started() || !engine.messenger().is_revoked(made.group.context)) return;
-    end_lane(made);
+    made.lane_use.revoke(p2p::revoked_status());
     engine.revocations().learn_members(made.group.context, made.collective.peers);
 }
 
