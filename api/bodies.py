@@ -175,6 +175,9 @@ def header(functions: list) -> str:
         "Status comm_ack_failed(Comm& comm, int num_to_ack, int* num_acked);",
         "Status comm_failure_ack(Comm& comm);",
         "Status comm_failure_get_acked(Comm& comm, MPI_Group* failedgrp);",
+        "Status win_revoke(Win& win);",
+        "Status win_get_failed(Win& win, MPI_Group* failedgrp);",
+        "Status file_revoke(File& fh);",
     ]
     lines += [
         "",

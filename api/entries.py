@@ -389,7 +389,7 @@ class Entry:
         arguments = [piece[1] for piece in pieces if piece[1]]
         if function.form == "blocking":
             lines.append("mpi::Turn turn(*comm_);")
-        if function.row.get("lane") and function.form == "blocking":
+        if function.row.get("mailbox") and function.form == "blocking":
             quick = f"mpi::quick::{function.body}({', '.join(arguments)})"
             lines.append(f"if (auto ended = {quick}) return call.leave(turn.end(std::move(*ended)));")
         body = self.call_of_body(arguments)

@@ -37,6 +37,9 @@ EXTENSIONS = (
     "MPIX_Comm_ack_failed",
     "MPIX_Comm_failure_ack",
     "MPIX_Comm_failure_get_acked",
+    "MPIX_Win_revoke",
+    "MPIX_Win_get_failed",
+    "MPIX_File_revoke",
 )
 
 

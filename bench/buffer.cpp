@@ -49,11 +49,12 @@ HostMemory::~HostMemory() {
         std::free(data_);
 }
 
-Buffer::Buffer(Placement placement, Bytes message_bytes, int messages)
+Buffer::Buffer(Placement placement, Bytes message_bytes, int messages, Rows rows)
     : placement_(placement),
       message_bytes_(message_bytes),
-      stride_(round_up(std::max<Bytes>(message_bytes, 1), kAlignment)),
-      messages_(messages) {
+      stride_(round_up(std::max<Bytes>(rows.span(message_bytes), 1), kAlignment)),
+      messages_(messages),
+      rows_(rows) {
     CUdeviceptr device = 0;
     switch (placement) {
         case Placement::host: base_ = plain(total_bytes()); return;

@@ -28,12 +28,13 @@ class HostMemory {
 
 class Buffer {
   public:
-    Buffer(Placement placement, Bytes message_bytes, int messages);
+    Buffer(Placement placement, Bytes message_bytes, int messages, Rows rows = {});
     ~Buffer();
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
-    Bytes message_bytes() const { return message_bytes_; }
+    Bytes message_bytes() const { return message_bytes_; }  // without what lies between rows
+    const Rows& rows() const { return rows_; }
     int messages() const { return messages_; }
     void* message(int index) const { return base_ + static_cast<Bytes>(index) * stride_; }
     // A program must copy this by the driver.
@@ -49,6 +50,7 @@ class Buffer {
     Placement placement_;
     Bytes message_bytes_, stride_;
     int messages_;
+    Rows rows_;
     std::byte* base_ = nullptr;
 };
 

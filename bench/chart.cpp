@@ -72,7 +72,7 @@ std::string frame(const Chart& chart, const Axis& x, const Axis& y) {
         text += fmt::format(
             "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#808080\" "
             "stroke-opacity=\"0.2\"/><text x=\"{3}\" y=\"{4:.1f}\" "
-            "text-anchor=\"end\">{5:.4g}</text>\n",
+            "text-anchor=\"end\">{5:.7g}</text>\n",
             kLeft, kLeft + kWide, at, kLeft - 8, at + 4, value);
     }
     text += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
@@ -152,11 +152,14 @@ std::string svg(const Chart& chart) {
             colour, band, dots, line, kLeft + kWide + 12, kTop + 14 + 18 * static_cast<double>(c),
             escaped(curve.name));
     }
-    for (const Mark& mark : chart.marks)
+    double words_at = kTop + 12;  // each on a line of its own: marks may lie close to each other
+    for (const Mark& mark : chart.marks) {
         text += fmt::format(
             "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#808080\" "
             "stroke-dasharray=\"4 3\"/><text x=\"{0:.1f}\" y=\"{3}\" dx=\"4\">{4}</text>\n",
-            kLeft + kWide * x.at(mark.x), kTop, kTop + kHigh, kTop + 12, escaped(mark.words));
+            kLeft + kWide * x.at(mark.x), kTop, kTop + kHigh, words_at, escaped(mark.words));
+        words_at += 14;
+    }
     return text + "</svg>\n";
 }
 

@@ -28,10 +28,12 @@ class LibraryCollective final : public CollectiveWay {
           in_(in.message(0)),
           count_(static_cast<int>(call.count)),
           counts_(blocks(call), count_),
-          types_(blocks(call), MPI_INT) {
+          type_(type_of(call.element)),
+          op_(op_of(call.op)),
+          types_(blocks(call), type_) {
         for (int block = 0; block < static_cast<int>(counts_.size()); ++block) {
             displacements_.push_back(block * count_);
-            byte_displacements_.push_back(block * count_ * static_cast<int>(sizeof(Number)));
+            byte_displacements_.push_back(block * count_ * static_cast<int>(size_of(call.element)));
             addresses_.push_back(byte_displacements_.back());
         }
         if (is_with_neighbors(operation_)) grid_ = grid_of_all_ranks();
@@ -59,37 +61,37 @@ class LibraryCollective final : public CollectiveWay {
     switch (operation_) {                                                                         \
         case Operation::barrier: FORM(barrier, Barrier, kWorld); break;                           \
         case Operation::bcast:                                                                    \
-            FORM(bcast, Bcast, in_, count_, MPI_INT, kCollectiveRoot, kWorld);                    \
+            FORM(bcast, Bcast, in_, count_, type_, kCollectiveRoot, kWorld);                      \
             break;                                                                                \
         case Operation::gather:                                                                   \
-            FORM(gather, Gather, out_, count_, MPI_INT, in_, count_, MPI_INT, kCollectiveRoot,    \
+            FORM(gather, Gather, out_, count_, type_, in_, count_, type_, kCollectiveRoot,        \
                  kWorld);                                                                         \
             break;                                                                                \
         case Operation::gatherv:                                                                  \
-            FORM(gatherv, Gatherv, out_, count_, MPI_INT, in_, counts_.data(),                    \
-                 displacements_.data(), MPI_INT, kCollectiveRoot, kWorld);                        \
+            FORM(gatherv, Gatherv, out_, count_, type_, in_, counts_.data(),                      \
+                 displacements_.data(), type_, kCollectiveRoot, kWorld);                          \
             break;                                                                                \
         case Operation::scatter:                                                                  \
-            FORM(scatter, Scatter, out_, count_, MPI_INT, in_, count_, MPI_INT, kCollectiveRoot,  \
+            FORM(scatter, Scatter, out_, count_, type_, in_, count_, type_, kCollectiveRoot,      \
                  kWorld);                                                                         \
             break;                                                                                \
         case Operation::scatterv:                                                                 \
-            FORM(scatterv, Scatterv, out_, counts_.data(), displacements_.data(), MPI_INT, in_,   \
-                 count_, MPI_INT, kCollectiveRoot, kWorld);                                       \
+            FORM(scatterv, Scatterv, out_, counts_.data(), displacements_.data(), type_, in_,     \
+                 count_, type_, kCollectiveRoot, kWorld);                                         \
             break;                                                                                \
         case Operation::allgather:                                                                \
-            FORM(allgather, Allgather, out_, count_, MPI_INT, in_, count_, MPI_INT, kWorld);      \
+            FORM(allgather, Allgather, out_, count_, type_, in_, count_, type_, kWorld);          \
             break;                                                                                \
         case Operation::allgatherv:                                                               \
-            FORM(allgatherv, Allgatherv, out_, count_, MPI_INT, in_, counts_.data(),              \
-                 displacements_.data(), MPI_INT, kWorld);                                         \
+            FORM(allgatherv, Allgatherv, out_, count_, type_, in_, counts_.data(),                \
+                 displacements_.data(), type_, kWorld);                                           \
             break;                                                                                \
         case Operation::alltoall:                                                                 \
-            FORM(alltoall, Alltoall, out_, count_, MPI_INT, in_, count_, MPI_INT, kWorld);        \
+            FORM(alltoall, Alltoall, out_, count_, type_, in_, count_, type_, kWorld);            \
             break;                                                                                \
         case Operation::alltoallv:                                                                \
-            FORM(alltoallv, Alltoallv, out_, counts_.data(), displacements_.data(), MPI_INT, in_, \
-                 counts_.data(), displacements_.data(), MPI_INT, kWorld);                         \
+            FORM(alltoallv, Alltoallv, out_, counts_.data(), displacements_.data(), type_, in_,   \
+                 counts_.data(), displacements_.data(), type_, kWorld);                           \
             break;                                                                                \
         case Operation::alltoallw:                                                                \
             FORM(alltoallw, Alltoallw, out_, counts_.data(), byte_displacements_.data(),          \
@@ -97,36 +99,34 @@ class LibraryCollective final : public CollectiveWay {
                  kWorld);                                                                         \
             break;                                                                                \
         case Operation::reduce:                                                                   \
-            FORM(reduce, Reduce, out_, in_, count_, MPI_INT, MPI_SUM, kCollectiveRoot, kWorld);   \
+            FORM(reduce, Reduce, out_, in_, count_, type_, op_, kCollectiveRoot, kWorld);         \
             break;                                                                                \
         case Operation::allreduce:                                                                \
-            FORM(allreduce, Allreduce, out_, in_, count_, MPI_INT, MPI_SUM, kWorld);              \
+            FORM(allreduce, Allreduce, out_, in_, count_, type_, op_, kWorld);                    \
             break;                                                                                \
         case Operation::reduce_scatter:                                                           \
-            FORM(reduce_scatter_block, Reduce_scatter_block, out_, in_, count_, MPI_INT, MPI_SUM, \
+            FORM(reduce_scatter_block, Reduce_scatter_block, out_, in_, count_, type_, op_,       \
                  kWorld);                                                                         \
             break;                                                                                \
-        case Operation::scan: FORM(scan, Scan, out_, in_, count_, MPI_INT, MPI_SUM, kWorld);      \
-            break;                                                                                \
-        case Operation::exscan:                                                                   \
-            FORM(exscan, Exscan, out_, in_, count_, MPI_INT, MPI_SUM, kWorld);                    \
+        case Operation::scan: FORM(scan, Scan, out_, in_, count_, type_, op_, kWorld); break;     \
+        case Operation::exscan: FORM(exscan, Exscan, out_, in_, count_, type_, op_, kWorld);      \
             break;                                                                                \
         case Operation::neighbor_allgather:                                                       \
-            FORM(neighbor_allgather, Neighbor_allgather, out_, count_, MPI_INT, in_, count_,      \
-                 MPI_INT, grid_);                                                                 \
+            FORM(neighbor_allgather, Neighbor_allgather, out_, count_, type_, in_, count_, type_, \
+                 grid_);                                                                          \
             break;                                                                                \
         case Operation::neighbor_allgatherv:                                                      \
-            FORM(neighbor_allgatherv, Neighbor_allgatherv, out_, count_, MPI_INT, in_,            \
-                 counts_.data(), displacements_.data(), MPI_INT, grid_);                          \
+            FORM(neighbor_allgatherv, Neighbor_allgatherv, out_, count_, type_, in_,              \
+                 counts_.data(), displacements_.data(), type_, grid_);                            \
             break;                                                                                \
         case Operation::neighbor_alltoall:                                                        \
-            FORM(neighbor_alltoall, Neighbor_alltoall, out_, count_, MPI_INT, in_, count_,        \
-                 MPI_INT, grid_);                                                                 \
+            FORM(neighbor_alltoall, Neighbor_alltoall, out_, count_, type_, in_, count_, type_,   \
+                 grid_);                                                                          \
             break;                                                                                \
         case Operation::neighbor_alltoallv:                                                       \
             FORM(neighbor_alltoallv, Neighbor_alltoallv, out_, counts_.data(),                    \
-                 displacements_.data(), MPI_INT, in_, counts_.data(), displacements_.data(),      \
-                 MPI_INT, grid_);                                                                 \
+                 displacements_.data(), type_, in_, counts_.data(), displacements_.data(), type_, \
+                 grid_);                                                                          \
             break;                                                                                \
         case Operation::neighbor_alltoallw:                                                       \
             FORM(neighbor_alltoallw, Neighbor_alltoallw, out_, counts_.data(), addresses_.data(), \
@@ -154,6 +154,8 @@ class LibraryCollective final : public CollectiveWay {
     int count_;
     std::vector<int> counts_, displacements_, byte_displacements_;
     std::vector<MPI_Aint> addresses_;
+    MPI_Datatype type_;
+    MPI_Op op_;
     std::vector<MPI_Datatype> types_;
     MPI_Comm grid_ = MPI_COMM_NULL;
     MPI_Request request_ = MPI_REQUEST_NULL;

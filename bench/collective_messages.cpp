@@ -45,15 +45,17 @@ class Messages final : public CollectiveWay {
   private:
     int count() const { return static_cast<int>(call_.count); }
     void* block(void* all, int number) const {
-        return static_cast<Number*>(all) + static_cast<std::size_t>(number) * call_.count;
+        return static_cast<std::byte*>(all) + static_cast<Bytes>(number) * block_bytes(call_);
     }
     void send(const void* from, int to) {
         requests_.push_back(MPI_REQUEST_NULL);
-        MPI_Isend(from, count(), MPI_INT, to, kTag, MPI_COMM_WORLD, &requests_.back());
+        MPI_Isend(from, count(), type_of(call_.element), to, kTag, MPI_COMM_WORLD,
+                  &requests_.back());
     }
     void receive(void* into, int from) {
         requests_.push_back(MPI_REQUEST_NULL);
-        MPI_Irecv(into, count(), MPI_INT, from, kTag, MPI_COMM_WORLD, &requests_.back());
+        MPI_Irecv(into, count(), type_of(call_.element), from, kTag, MPI_COMM_WORLD,
+                  &requests_.back());
     }
 
     const Collective call_;

@@ -124,8 +124,8 @@ class NcclCollective final : public CollectiveWay {
     NcclCollective(Nccl& nccl, const Collective& call, const Buffer& out, const Buffer& in)
         : nccl_(nccl),
           call_(call),
-          out_(static_cast<Number*>(out.message(0))),
-          in_(static_cast<Number*>(in.message(0))) {}
+          out_(static_cast<std::int32_t*>(out.message(0))),
+          in_(static_cast<std::int32_t*>(in.message(0))) {}
     std::string name() const override { return "NCCL"; }
     void start() override {
         const std::size_t count = call_.count;
@@ -177,7 +177,7 @@ class NcclCollective final : public CollectiveWay {
     void did(int result, const char* call) const { nccl_.check(result, call); }
     Nccl& nccl_;
     Collective call_;
-    Number *out_, *in_;
+    std::int32_t *out_, *in_;
 };
 
 }  // namespace

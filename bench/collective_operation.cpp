@@ -35,50 +35,53 @@ constexpr std::array<std::pair<std::string_view, Operation>, 24> kNames = {{
     {"pairs", Operation::pairs},
 }};
 
-constexpr Number kOverwritten = -1;
+constexpr std::int64_t kOverwritten = -1;
 
 // The number at `index` of what `from` has for `to`.
-Number value(int from, int to, std::size_t index, int sample) {
-    return static_cast<Number>(from * 1009 + to * 31 + static_cast<int>(index % 4093) * 7 + sample);
+std::int64_t value(const Collective& call, int from, int to, std::size_t index, int sample) {
+    const auto number =
+        from * std::int64_t{1009} + to * 31 + static_cast<int>(index % 4093) * 7 + sample;
+    const bool adds = reduces(call.operation) && call.op == Combination::sum;
+    return number % limit_of(call.element, adds ? call.ranks : 1);
 }
 
-// Which ranks' vectors are summed in `call`'s result: the first `summed` ones.
-int summed(const Collective& call) {
+// Which ranks' vectors are combined in `call`'s result: the first ones.
+int taking_part(const Collective& call) {
     if (call.operation == Operation::scan) return call.rank + 1;
     if (call.operation == Operation::exscan) return call.rank;
     return call.ranks;
 }
 
-Number expected(const Collective& call, int block, std::size_t index, int sample) {
+std::int64_t expected(const Collective& call, int block, std::size_t index, int sample) {
     const int neighbor =
         is_with_neighbors(call.operation) ? call.neighbors[static_cast<std::size_t>(block)] : 0;
     switch (call.operation) {
-        case Operation::bcast: return value(kCollectiveRoot, 0, index, sample);
+        case Operation::bcast: return value(call, kCollectiveRoot, 0, index, sample);
         case Operation::gather:
         case Operation::gatherv:
         case Operation::fan_in:
         case Operation::allgather:
-        case Operation::allgatherv: return value(block, 0, index, sample);
+        case Operation::allgatherv: return value(call, block, 0, index, sample);
         case Operation::scatter:
         case Operation::fan_out:
-        case Operation::scatterv: return value(kCollectiveRoot, call.rank, index, sample);
+        case Operation::scatterv: return value(call, kCollectiveRoot, call.rank, index, sample);
         case Operation::alltoall:
         case Operation::alltoallv:
-        case Operation::alltoallw: return value(block, call.rank, index, sample);
+        case Operation::alltoallw: return value(call, block, call.rank, index, sample);
         case Operation::neighbor_allgather:
-        case Operation::neighbor_allgatherv: return value(neighbor, 0, index, sample);
+        case Operation::neighbor_allgatherv: return value(call, neighbor, 0, index, sample);
         // What comes from one side left at the other one.
         case Operation::neighbor_alltoall:
         case Operation::neighbor_alltoallv:
-        case Operation::neighbor_alltoallw: return value(neighbor, block ^ 1, index, sample);
-        case Operation::pairs: return value(partner(call), 0, index, sample);
+        case Operation::neighbor_alltoallw: return value(call, neighbor, block ^ 1, index, sample);
+        case Operation::pairs: return value(call, partner(call), 0, index, sample);
         default: break;
     }
     const int to = call.operation == Operation::reduce_scatter ? call.rank : 0;
-    Number sum = 0;
-    for (int from = 0; from < summed(call); ++from)
-        sum += value(from, to, index, sample);
-    return sum;
+    std::int64_t result = value(call, 0, to, index, sample);
+    for (int from = 1; from < taking_part(call); ++from)
+        result = combined(call.op, result, value(call, from, to, index, sample));
+    return result;
 }
 
 }  // namespace
@@ -147,26 +150,43 @@ int blocks_in(const Collective& call) {
     }
 }
 
-void write_outgoing(const Collective& call, int sample, std::vector<Number>& numbers) {
-    for (int block = 0; block < blocks_out(call); ++block)
-        for (std::size_t i = 0; i < call.count; ++i)
-            numbers[static_cast<std::size_t>(block) * call.count + i] =
-                value(call.rank, block, i, sample);
+bool reduces(Operation operation) {
+    return operation >= Operation::reduce && operation <= Operation::exscan;
 }
 
-void write_incoming(const Collective& call, int sample, std::vector<Number>& numbers) {
-    std::fill(numbers.begin(), numbers.end(), kOverwritten);
-    if (call.operation != Operation::bcast || call.rank != kCollectiveRoot) return;
-    for (std::size_t i = 0; i < call.count; ++i)
-        numbers[i] = value(call.rank, 0, i, sample);
+Bytes block_bytes(const Collective& call) {
+    return call.count * size_of(call.element);
+}
+
+namespace {
+
+std::size_t place(const Collective& call, int block, std::size_t index) {
+    return (static_cast<std::size_t>(block) * call.count + index) * size_of(call.element);
+}
+
+}  // namespace
+
+void write_outgoing(const Collective& call, int sample, std::vector<std::byte>& memory) {
+    for (int block = 0; block < blocks_out(call); ++block)
+        for (std::size_t i = 0; i < call.count; ++i)
+            store(call.element, &memory[place(call, block, i)],
+                  value(call, call.rank, block, i, sample));
+}
+
+void write_incoming(const Collective& call, int sample, std::vector<std::byte>& memory) {
+    const bool has_it = call.operation == Operation::bcast && call.rank == kCollectiveRoot;
+    for (int block = 0; block < blocks_in(call); ++block)
+        for (std::size_t i = 0; i < call.count; ++i)
+            store(call.element, &memory[place(call, block, i)],
+                  has_it ? value(call, call.rank, 0, i, sample) : kOverwritten);
 }
 
 std::optional<WrongNumber> wrong_number(const Collective& call, int sample,
-                                        const std::vector<Number>& numbers) {
+                                        const std::vector<std::byte>& memory) {
     for (int block = 0; block < blocks_in(call); ++block)
         for (std::size_t i = 0; i < call.count; ++i) {
-            const Number is = numbers[static_cast<std::size_t>(block) * call.count + i];
-            const Number wanted = expected(call, block, i, sample);
+            const double is = load(call.element, &memory[place(call, block, i)]);
+            const auto wanted = static_cast<double>(expected(call, block, i, sample));
             if (is != wanted) return WrongNumber{block, i, is, wanted};
         }
     return std::nullopt;

@@ -4,6 +4,7 @@
 // A buffer is blocks of `count` numbers: one for each rank where the operation has a block for each.
 #pragma once
 
+#include "element.hpp"
 #include "options.hpp"
 
 #include <cstddef>
@@ -13,8 +14,6 @@
 #include <vector>
 
 namespace gantry::bench {
-
-using Number = std::int32_t;  // MPI_INT, summed where an operation reduces
 
 enum class Operation {
     barrier,
@@ -56,6 +55,8 @@ struct Collective {
     Operation operation = Operation::barrier;
     int rank = 0, ranks = 1;
     std::size_t count = 0;
+    Element element = Element::int32;
+    Combination op = Combination::sum;
     std::vector<int>
         neighbors;  // ranks, in the order of a Cartesian grid's: low, high of each dimension
 };
@@ -66,17 +67,20 @@ int partner(const Collective& call);
 int blocks_out(const Collective& call);
 int blocks_in(const Collective& call);
 
+bool reduces(Operation operation);
+Bytes block_bytes(const Collective& call);
+
 // Before sample `sample`: what is sent, and what must be overwritten.
-void write_outgoing(const Collective& call, int sample, std::vector<Number>& numbers);
-void write_incoming(const Collective& call, int sample, std::vector<Number>& numbers);
+void write_outgoing(const Collective& call, int sample, std::vector<std::byte>& memory);
+void write_incoming(const Collective& call, int sample, std::vector<std::byte>& memory);
 
 struct WrongNumber {
     int block = 0;
     std::size_t index = 0;
-    Number is = 0, wanted = 0;
+    double is = 0, wanted = 0;
 };
 // The first number that is not what the operation gives.
 std::optional<WrongNumber> wrong_number(const Collective& call, int sample,
-                                        const std::vector<Number>& numbers);
+                                        const std::vector<std::byte>& memory);
 
 }  // namespace gantry::bench

@@ -129,7 +129,7 @@ class StoresCollective final : public CollectiveWay {
         ++sequence_;
         if (!sends(call_.rank)) return;
         kernels::CopyFew work{};
-        const Bytes block = call_.count * sizeof(Number);
+        const Bytes block = block_bytes(call_);
         for (int peer = 0; peer < call_.ranks; ++peer) {
             const auto to = static_cast<std::size_t>(peer),
                        me = static_cast<std::size_t>(call_.rank);
@@ -177,7 +177,7 @@ class StoresCollective final : public CollectiveWay {
     unsigned parts() const {
         const Bytes most = kMostBlocks / static_cast<unsigned>(call_.ranks);
         return static_cast<unsigned>(
-            std::clamp<Bytes>(divide_up(call_.count * sizeof(Number), kBytesPerPart), 1, most));
+            std::clamp<Bytes>(divide_up(block_bytes(call_), kBytesPerPart), 1, most));
     }
     void await(std::uint32_t& word) const {
         const std::atomic_ref<std::uint32_t> shown(word);

@@ -27,6 +27,11 @@ std::unique_ptr<CollectiveWay> library_collective(const Collective& call, Form f
 // The operations that are messages (is_of_messages).
 std::unique_ptr<CollectiveWay> library_messages(const Collective& call, const Buffer& out,
                                                 const Buffer& in);
+// What programs do by hand; the second of alltoall alone.
+std::unique_ptr<CollectiveWay> staged_collective(const Collective& call, const Buffer& out,
+                                                 const Buffer& in);
+std::unique_ptr<CollectiveWay> messages_in_turn(const Collective& call, const Buffer& out,
+                                                const Buffer& in);
 // Null, with a reason, where NCCL has no such operation or cannot be loaded.
 std::unique_ptr<CollectiveWay> nccl_collective(const Collective& call, const Buffer& out,
                                                const Buffer& in, std::string* why_not);

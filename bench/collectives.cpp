@@ -43,7 +43,7 @@ class Exercise {
           call_(call),
           out_(asked.placement, bytes(blocks_out(call)), 1),
           in_(asked.placement, bytes(blocks_in(call)), 1),
-          numbers_(std::max(out_.total_bytes(), in_.total_bytes()) / sizeof(Number) + 1) {}
+          contents_(std::max(out_.total_bytes(), in_.total_bytes())) {}
     const Buffer& out() const { return out_; }
     const Buffer& in() const { return in_; }
 
@@ -66,29 +66,34 @@ class Exercise {
 
   private:
     Bytes bytes(int blocks) const {
-        return std::max<Bytes>(static_cast<Bytes>(blocks) * call_.count * sizeof(Number), 1);
+        return std::max<Bytes>(static_cast<Bytes>(blocks) * block_bytes(call_), 1);
     }
     void renew(int number) {
-        write_outgoing(call_, number, numbers_);
-        out_.write(reinterpret_cast<const std::byte*>(numbers_.data()));
-        write_incoming(call_, number, numbers_);
-        in_.write(reinterpret_cast<const std::byte*>(numbers_.data()));
+        write_outgoing(call_, number, contents_);
+        out_.write(contents_.data());
+        write_incoming(call_, number, contents_);
+        in_.write(contents_.data());
         MPI_Barrier(MPI_COMM_WORLD);
     }
     void check(const CollectiveWay& way, int number) {
-        in_.read(reinterpret_cast<std::byte*>(numbers_.data()));
-        if (const auto wrong = wrong_number(call_, number, numbers_))
+        in_.read(contents_.data());
+        if (const auto wrong = wrong_number(call_, number, contents_))
             give_up(fmt::format("{} of {} bytes by {}: rank {} has {} and not {} at {} of block {}",
-                                name(call_.operation), call_.count * sizeof(Number), way.name(),
-                                call_.rank, wrong->is, wrong->wanted, wrong->index, wrong->block));
+                                name(call_.operation), block_bytes(call_), way.name(), call_.rank,
+                                wrong->is, wrong->wanted, wrong->index, wrong->block));
         MPI_Barrier(MPI_COMM_WORLD);
     }
 
     bool validate_;
     Collective call_;
     Buffer out_, in_;
-    std::vector<Number> numbers_;
+    std::vector<std::byte> contents_;
 };
+
+// What other ways are made for.
+bool is_usual(const Collective& call) {
+    return call.element == Element::int32 && call.op == Combination::sum;
+}
 
 using Ways = std::vector<std::unique_ptr<CollectiveWay>>;
 
@@ -103,6 +108,12 @@ Ways ways(const CollectiveOptions& asked, const Collective& call, const Exercise
             why_not.push_back(why);
     };
     std::string why;
+    if (asked.staged) all.push_back(staged_collective(call, exercise.out(), exercise.in()));
+    if (asked.messages) all.push_back(messages_in_turn(call, exercise.out(), exercise.in()));
+    if (!is_usual(call)) {
+        if (asked.nccl || asked.floor) add(nullptr, "NCCL and stores by hand are of sums of int");
+        return all;
+    }
     if (asked.nccl) add(nccl_collective(call, exercise.out(), exercise.in(), &why), why);
     if (asked.floor) add(stores_collective(call, exercise.out(), exercise.in(), &why), why);
     return all;
@@ -110,7 +121,7 @@ Ways ways(const CollectiveOptions& asked, const Collective& call, const Exercise
 
 struct Shown {
     std::string way;
-    double microseconds = 0;
+    Median seconds;
     double hidden = 0;  // percent, with --overlap
 };
 
@@ -119,7 +130,7 @@ std::vector<Shown> measure_size(const CollectiveOptions& asked, const Collective
                                 std::vector<std::string>& why_not) {
     Exercise exercise(asked, call);
     const Ways all = ways(asked, call, exercise, why_not);
-    const Bytes bytes = call.count * sizeof(Number);
+    const Bytes bytes = block_bytes(call);
     const int samples = asked.samples > 0 ? asked.samples : bytes <= kMiB ? 60 : 15;
     std::vector<int> before;
     for (const auto& way : all)
@@ -140,8 +151,8 @@ std::vector<Shown> measure_size(const CollectiveOptions& asked, const Collective
         }
     std::vector<Shown> figures;
     for (std::size_t i = 0; i < all.size(); ++i)
-        figures.push_back({all[i]->name(), median(times[i]).value * 1e6,
-                           asked.overlap ? median(hidden[i]).value : 0});
+        figures.push_back(
+            {all[i]->name(), median(times[i]), asked.overlap ? median(hidden[i]).value : 0});
     return figures;
 }
 
@@ -151,17 +162,20 @@ void print(const CollectiveOptions& asked, int ranks, Bytes bytes,
         for (const Shown& figure : figures) {
             fmt::print(
                 "{{\"benchmark\": \"{}\", \"placement\": \"{}\", \"ranks\": {}, \"bytes\": {}, "
-                "\"way\": \"{}\", \"us\": {:.2f}",
-                asked.operation, static_cast<char>(asked.placement), ranks, bytes, figure.way,
-                figure.microseconds);
+                "\"numbers\": \"{}\", \"way\": \"{}\", \"us\": {:.2f}, \"low\": {:.2f}, \"high\": "
+                "{:.2f}",
+                asked.operation, static_cast<char>(asked.placement), ranks, bytes, asked.numbers,
+                figure.way, 1e6 * figure.seconds.value, 1e6 * figure.seconds.low,
+                1e6 * figure.seconds.high);
             if (asked.overlap) fmt::print(", \"hidden\": {:.1f}", figure.hidden);
             fmt::print("}}\n");
         }
         return;
     }
     if (!std::exchange(headed, true)) {
-        fmt::print("# {} {}, {} ranks, us, median of the slowest rank\n# {:>10}", asked.operation,
-                   static_cast<char>(asked.placement), ranks, "bytes");
+        fmt::print("# {} {} ({}), {} ranks, us, median of the slowest rank\n# {:>10}",
+                   asked.operation, static_cast<char>(asked.placement), asked.numbers, ranks,
+                   "bytes");
         for (const Shown& figure : figures) {
             fmt::print(" {:>12}", figure.way);
             if (asked.overlap) fmt::print(" {:>12}", "hidden, %");
@@ -170,7 +184,7 @@ void print(const CollectiveOptions& asked, int ranks, Bytes bytes,
     }
     fmt::print("{:>12}", bytes);
     for (const Shown& figure : figures) {
-        fmt::print(" {:>12.2f}", figure.microseconds);
+        fmt::print(" {:>12.2f}", 1e6 * figure.seconds.value);
         if (asked.overlap) fmt::print(" {:>12.1f}", figure.hidden);
     }
     fmt::print("\n");
@@ -189,23 +203,27 @@ int collectives(int argc, char** argv) {
     call.operation = *operation_named(asked.operation);
     MPI_Comm_rank(MPI_COMM_WORLD, &call.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &call.ranks);
+    call.element = asked.element;
+    call.op = asked.op;
+    if (reduces(call.operation) && call.op == Combination::sum &&
+        limit_of(call.element, call.ranks) == 0) {
+        if (call.rank == 0)
+            fmt::print(stderr,
+                       "gantry-bench: sums of {} ranks do not fit into this --type: take int\n",
+                       call.ranks);
+        finish(2);
+    }
     if (asked.placement != Placement::host) {
-        std::string why_none;
-        const int devices = driver().count(&why_none);
-        for (int gpu = 0; asked.gpus.empty() && gpu < devices; ++gpu)
-            asked.gpus.push_back(gpu);
-        const auto all = static_cast<int>(std::max<std::size_t>(asked.gpus.size(), 1));
-        driver().start(asked.gpus.empty() ? 0
-                                          : asked.gpus[static_cast<std::size_t>(call.rank % all)]);
+        driver().start_in_turn(std::move(asked.gpus), call.rank);
     }
     if (is_with_neighbors(call.operation)) call.neighbors = neighbors_in_grid();
     bool headed = false;
     std::vector<std::string> why_not;
     for (const Bytes bytes : asked.sizes) {
         const bool moves = call.operation != Operation::barrier;
-        call.count = moves ? std::max<Bytes>(bytes / sizeof(Number), 1) : 0;
+        call.count = moves ? std::max<Bytes>(bytes / size_of(call.element), 1) : 0;
         const std::vector<Shown> figures = measure_size(asked, call, why_not);
-        if (call.rank == 0) print(asked, call.ranks, bytes, figures, headed);
+        if (call.rank == 0) print(asked, call.ranks, block_bytes(call), figures, headed);
         std::fflush(stdout);
     }
     if (call.rank == 0)

@@ -7,7 +7,9 @@
 #include "buffer.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace gantry::bench {
 
@@ -34,6 +36,10 @@ class Contents {
     void check(const std::string& way);
 
   private:
+    // Between a message as a run of bytes and its rows in `scratch_`. What lies between rows that come
+    // must stay as it was: the first byte that did not.
+    void spread(int message);
+    std::optional<Bytes> collect(int message);
     std::byte* place(int message) const {
         return scratch_.data() + outgoing_.stride() * static_cast<Bytes>(message);
     }
@@ -41,6 +47,7 @@ class Contents {
     const Plan& plan_;
     Buffer outgoing_, incoming_;
     HostMemory scratch_;
+    std::vector<std::byte> packed_;  // of rows
     std::uint64_t sample_ = 0;
 };
 

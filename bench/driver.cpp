@@ -60,6 +60,14 @@ void Driver::start(int gpu) {
     gpu_ = gpu;
 }
 
+void Driver::start_in_turn(std::vector<int> gpus, int rank) {
+    std::string why_none;
+    for (int each = 0, devices = gpus.empty() ? count(&why_none) : 0; each < devices; ++each)
+        gpus.push_back(each);
+    if (gpus.empty()) gpus.push_back(0);  // which says why there is none
+    start(gpus[static_cast<std::size_t>(rank) % gpus.size()]);
+}
+
 void Driver::stop() {
     if (!started()) return;
     cuCtxSetCurrent(nullptr);

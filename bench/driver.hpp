@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace gantry::bench {
 
@@ -16,6 +17,8 @@ class Driver {
   public:
     // Opens the library and this rank's device, or ends the job saying why not.
     void start(int gpu);
+    // Ranks take these devices in turn, or all that there are.
+    void start_in_turn(std::vector<int> gpus, int rank);
     void stop();
     // Makes its context current in another thread of this rank.
     void use_here() const { check(cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }

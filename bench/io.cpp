@@ -169,13 +169,7 @@ int io(int argc, char** argv) {
     int ranks = 1;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (asked.placement != Placement::host) {
-        std::string why_none;
-        const int devices = driver().count(&why_none);
-        for (int gpu = 0; asked.gpus.empty() && gpu < devices; ++gpu)
-            asked.gpus.push_back(gpu);
-        driver().start(asked.gpus.empty()
-                           ? 0
-                           : asked.gpus[static_cast<std::size_t>(rank()) % asked.gpus.size()]);
+        driver().start_in_turn(std::move(asked.gpus), rank());
     }
     const std::string path = path_in(asked.folder);
     bool headed = false;

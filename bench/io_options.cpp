@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "io_options.hpp"
 
-#include "job.hpp"
-
-#include <CLI/CLI.hpp>
+#include "command_line.hpp"
+#include "sizes.hpp"
 
 namespace gantry::bench {
 
@@ -13,13 +12,15 @@ IoOptions parse_io(int argc, char** argv) {
     std::string call = "1M", block = "4K";
     CLI::App app("Files that all ranks write and read: MB/s, in any kind of memory",
                  "gantry-bench io");
-    app.add_option("pattern", pattern,
-                   "contiguous: a part each; strided: blocks in turn; subarray: a 3D array cut in "
-                   "all dimensions; bt: cells of a grid as NAS BT-IO writes them")
+    app.add_option(
+           "pattern", pattern,
+           "contiguous: a part each; strided: blocks in turn; subarray: a 3D array cut in "
+           "all dimensions; bt: cells of a grid as NAS BT-IO writes them (default contiguous)")
         ->check(CLI::IsMember({"contiguous", "strided", "subarray", "bt"}));
     app.add_option("placement", placement, "D device, H host, M managed, P page-locked (default D)")
         ->check(CLI::IsMember({"D", "H", "M", "P"}));
-    app.add_option("-m,--sizes", sizes, "bytes a rank, and ranges, such as 64K,1M:16M");
+    app.add_option("-m,--sizes", sizes,
+                   "bytes a rank, and ranges, such as 8K,1M:16M (default 64K,1M,16M)");
     app.add_option("-t,--call", call, "bytes of one call of contiguous (default 1M)");
     app.add_option("--block", block, "bytes of a block of strided (default 4K)");
     app.add_flag("--collective", asked.together, "calls of all ranks together");
@@ -29,11 +30,13 @@ IoOptions parse_io(int argc, char** argv) {
                  "beside the system's own pwrite and pread of as many bytes (host memory)");
     app.add_option("--gpus", asked.gpus, "of the ranks, in turn; all there are if not said")
         ->delimiter(',');
-    app.add_option("-i,--iterations", asked.samples, "samples of each size");
-    app.add_flag("!--no-validation", asked.validate, "do not check what the file and memory hold");
+    app.add_option("-i,--iterations", asked.samples, "samples of each size (default: by size)")
+        ->check(command_line::above_zero());
+    app.add_flag_callback(
+        "--no-validation", [&asked] { asked.validate = false; },
+        "do not check what the file and memory hold");
     app.add_flag("--json", asked.json, "a line of JSON for each figure");
-    try {
-        app.parse(argc, argv);
+    read_command_line(app, argc, argv, first(), [&] {
         asked.sizes = sizes_of(sizes);
         const auto one = [](const std::string& text, const char* option) {
             const std::vector<Bytes> all = sizes_of(text);
@@ -45,10 +48,7 @@ IoOptions parse_io(int argc, char** argv) {
         asked.block = one(block, "--block");
         if (asked.floor && placement != "H" && placement != "P")
             throw CLI::ValidationError("--floor", "the system takes host memory: H or P");
-    } catch (const CLI::ParseError& wrong) {
-        const int code = first() ? app.exit(wrong) : 1;
-        finish(code);
-    }
+    });
     for (const FilePattern each : kFilePatterns)
         if (pattern == name(each)) asked.pattern = each;
     asked.placement = static_cast<Placement>(placement[0]);

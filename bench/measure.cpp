@@ -52,7 +52,7 @@ class Exercise {
 };
 
 // The block size that is fastest here, by trying; rank 0 measures and tells.
-Bytes best_block(Exercise& exercise, const Plan& plan) {
+Bytes best_block(Exercise& exercise, const Plan& plan, Rows rows) {
     Bytes best = std::max<Bytes>(1, plan.bytes);
     double best_time = 0;
     std::vector<Bytes> blocks = {best};
@@ -60,7 +60,7 @@ Bytes best_block(Exercise& exercise, const Plan& plan) {
         blocks.push_back(block);
     if (blocks.size() == 1) return best;
     for (Bytes block : blocks) {
-        const auto way = pipelined_way(plan.bytes, plan.messages, block);
+        const auto way = pipelined_way(plan.bytes, plan.messages, block, rows);
         exercise.sample(*way);
         std::vector<double> times;
         for (int i = 0; i < kSearchSamples; ++i)
@@ -159,8 +159,8 @@ std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange e
                          exercise.contents().incoming()),
                 0);
     if (options.pipelined) {
-        const Bytes block = best_block(exercise, plan);
-        add(pipelined_way(plan.bytes, plan.messages, block), block);
+        const Bytes block = best_block(exercise, plan, options.rows);
+        add(pipelined_way(plan.bytes, plan.messages, block, options.rows), block);
     }
     return sample_in_turn(options, candidates, plan.samples);
 }

@@ -3,7 +3,7 @@
 // put, get, accumulate, fetch_op, cas: operations of rank 0 on memory of rank 1, or of each on the
 // other's. The origin's clock runs from before the first call of a round until after its last: opening
 // an epoch where each round has its own, the operations, and the synchronisation that ends them. Both
-// ways it is the slower rank's.
+// ways, and beside copies by hand, which both ranks make, it is the slower rank's.
 #include "benchmarks.hpp"
 #include "measure.hpp"
 #include "one_sided_contents.hpp"
@@ -28,9 +28,10 @@ class Exercise {
         meet();
         for (int number = 0; number < rounds_before; ++number)
             way.round(number);
-        if (plan_.both_ways) meet();
+        const bool of_both = plan_.both_ways || options_.staged;
+        if (of_both) meet();
         double seconds = way.round(rounds_before);
-        if (plan_.both_ways) seconds = slowest(seconds);
+        if (of_both) seconds = slowest(seconds);
         meet();
         contents_.check(way, rounds_before + 1);
         return seconds;
@@ -53,6 +54,7 @@ std::vector<Figure> measure_one_sided(const Options& options, const Plan& plan) 
     Exercise exercise(options, plan);
     std::vector<std::unique_ptr<OneSidedWay>> ways;
     ways.push_back(library_one_sided(options, plan, exercise.origin()));
+    if (options.staged) ways.push_back(staged_one_sided(options, plan, exercise.origin()));
     if (options.floors)
         for (const BareOneSided kind : one_sided_floors(options, plan))
             ways.push_back(bare_one_sided(kind, options, plan, exercise.origin()));
@@ -109,7 +111,10 @@ std::string timed_text(const Options& options) {
     }
     const char* what = "";
     switch (options.measure) {
-        case Measure::latency: what = "one operation and its synchronisation at the origin"; break;
+        case Measure::latency:
+            what = options.staged ? "one operation between two fences, the slower rank's"
+                                  : "one operation and its synchronisation at the origin";
+            break;
         case Measure::bibw:
             what = "a window of operations of each rank and its synchronisation, the slower rank's";
             break;

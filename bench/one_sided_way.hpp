@@ -47,6 +47,9 @@ inline bool is_target(const Options& options) {
 // Both ranks make the same ways in the same order.
 std::unique_ptr<OneSidedWay> library_one_sided(const Options& options, const Plan& plan,
                                                const OriginBuffers& origin);
+// By hand, of put and get between devices; both ranks make every round, with its fences.
+std::unique_ptr<OneSidedWay> staged_one_sided(const Options& options, const Plan& plan,
+                                              const OriginBuffers& origin);
 
 enum class BareOneSided { memcpy, atomic, copy, kernel };
 // The floors that there are for these placements.

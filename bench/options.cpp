@@ -1,58 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
-#include "job.hpp"
+#include "command_line.hpp"
+#include "sizes.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 namespace gantry::bench {
-namespace {
-
-Bytes bytes_of(const std::string& text) {
-    std::size_t used = 0;
-    const auto value = static_cast<Bytes>(std::stoull(text, &used));
-    const std::string suffix = text.substr(used);
-    if (suffix.empty()) return value;
-    if (suffix == "K" || suffix == "k") return value * kKiB;
-    if (suffix == "M" || suffix == "m") return value * kMiB;
-    if (suffix == "G" || suffix == "g") return value * kGiB;
-    throw CLI::ValidationError("-m", "'" + text + "' is not a size such as 8, 64K or 4M");
-}
-
-// All that doubling gives between the two, 0 first if it is asked for.
-std::vector<Bytes> doubling(Bytes smallest, Bytes largest) {
-    std::vector<Bytes> sizes;
-    for (Bytes bytes = smallest; bytes <= largest; bytes = bytes == 0 ? 1 : bytes * 2)
-        sizes.push_back(bytes);
-    return sizes;
-}
-
-}  // namespace
-
-std::vector<Bytes> sizes_of(const std::string& text) {
-    std::vector<Bytes> sizes;
-    std::istringstream items(text);
-    for (std::string item; std::getline(items, item, ',');) {
-        const auto colon = item.find(':');
-        Bytes smallest = 0, largest = 0;
-        try {
-            smallest = bytes_of(item.substr(0, colon));
-            largest = colon == std::string::npos ? smallest : bytes_of(item.substr(colon + 1));
-        } catch (const std::logic_error&) {
-            throw CLI::ValidationError(
-                "-m", "'" + item + "' is not a size such as 64K or a range MIN:MAX such as 1:4M");
-        }
-        if (smallest > largest) throw CLI::ValidationError("-m", "MIN is larger than MAX");
-        for (const Bytes bytes : doubling(smallest, largest))
-            sizes.push_back(bytes);
-    }
-    return sizes;
-}
-
 namespace {
 
 std::vector<Bytes> default_sizes(Benchmark benchmark) {
@@ -91,6 +47,22 @@ Value named(const std::string& text, std::initializer_list<Value> values) {
     return *std::ranges::find_if(values, [&text](Value value) { return text == name(value); });
 }
 
+void check_rows(const Options& options) {
+    for (const Bytes bytes : options.sizes)
+        if (bytes == 0 || bytes % options.rows.block != 0)
+            throw CLI::ValidationError(
+                "--layout", fmt::format("messages of {} bytes are not of whole rows of {} bytes",
+                                        bytes, options.rows.block));
+    if (options.forms || options.floors)
+        throw CLI::ValidationError("--layout", "rows have no --forms and no --floor");
+    const bool by_hand = options.staged || options.pipelined || !options.library;
+    if (by_hand && !(is_device(options.placement[0]) && is_device(options.placement[1])))
+        throw CLI::ValidationError(
+            "--layout",
+            "the baselines copy rows between device and host: both buffers must be in "
+            "device memory (D or A), or take --baseline none");
+}
+
 void check_one_sided(const Options& options) {
     const bool one_item =
         options.benchmark == Benchmark::fetch_op || options.benchmark == Benchmark::cas;
@@ -108,6 +80,14 @@ void check_one_sided(const Options& options) {
                                   bytes == 0 ? "there is nothing to time"
                                              : "it adds doubles, of 8 bytes each"));
     }
+    if (options.staged && (options.measure != Measure::latency || options.sync != Sync::fence))
+        throw CLI::ValidationError("--baseline",
+                                   "staged is one operation between two fences, in which both "
+                                   "ranks take part: add --sync fence, and no --measure");
+    if (options.staged && !(is_device(options.placement[0]) && is_device(options.placement[1])))
+        throw CLI::ValidationError("--baseline",
+                                   "staged copies between device and host on both ranks: both "
+                                   "buffers must be in device memory (D or A)");
     const bool by_mpi =
         options.window_kind == WindowKind::allocate || options.window_kind == WindowKind::shared;
     if (by_mpi && default_window(options) != WindowKind::allocate)
@@ -131,6 +111,8 @@ std::vector<std::string> words_of(const Options& options, const std::vector<Byte
     add("-m", fmt::format("{}", fmt::join(sizes, ",")));
     if (options.iterations > 0) add("-i", std::to_string(options.iterations));
     if (options.window > 0) add("-w", std::to_string(options.window));
+    if (options.rows.any())
+        add("--layout", fmt::format("{}:{}", options.rows.block, options.rows.stride));
     if (!gpus.empty()) add("--gpus", gpus);
     if (options.staged || options.pipelined)
         add("--baseline", options.staged && options.pipelined ? "all"
@@ -161,11 +143,12 @@ std::vector<std::string> words_of(const Options& options, const std::vector<Byte
 Options parse(int argc, char** argv, bool talk) {
     Options options;
     std::vector<std::string> placements;
-    std::string sizes, baseline, measure, sync, window_kind;
+    std::string sizes, baseline, measure, sync, window_kind, rows;
     bool no_validation = false, pageable = false;
     CLI::App app(
         "gantry-bench: messages and one-sided operations between two ranks, host and device "
-        "memory");
+        "memory",
+        "gantry-bench");
     app.footer(
         "Collective operations of any number of ranks have options of their own: alltoall --help; "
         "so have those with neighbours (neighbor_alltoall), fan_in, fan_out and pairs (messages "
@@ -213,14 +196,20 @@ Options parse(int argc, char** argv, bool talk) {
             command
                 ->add_option("-i,--iterations", options.iterations,
                              "samples of each size (default: by size)")
-                ->check(CLI::PositiveNumber);
+                ->check(command_line::above_zero());
             command
                 ->add_option(one_sided ? "-w,--operations" : "-w,--window", options.window,
                              one_sided ? "operations before one synchronisation, of bw, bibw and "
                                          "rate (default: by size, at most 64)"
                                        : "messages in flight (default: by size, at most 64)")
-                ->check(CLI::PositiveNumber);
+                ->check(command_line::above_zero());
         }
+        if (has_ways && !one_sided && row.benchmark != Benchmark::overlap)
+            command
+                ->add_option("--layout", rows,
+                             "messages are rows of BLOCK bytes, STRIDE apart, sent with a vector "
+                             "datatype; what lies between them is checked, too")
+                ->type_name("BLOCK:STRIDE");
         command
             ->add_option("--gpus", options.gpus,
                          "device of rank 0 and of rank 1 (default: 0,1 if there are two)")
@@ -242,6 +231,12 @@ Options parse(int argc, char** argv, bool talk) {
                              "made by MPI_Win_allocate, _create, _create_dynamic or "
                              "_allocate_shared (default allocate for a target in H, else create)")
                 ->check(CLI::IsMember({"allocate", "create", "dynamic", "shared"}));
+            if (row.benchmark == Benchmark::put || row.benchmark == Benchmark::get)
+                command
+                    ->add_option("--baseline", baseline,
+                                 "beside the library: staged (copy, put or get between fences of a "
+                                 "window of host memory, copy)")
+                    ->check(CLI::IsMember({"staged", "none"}));
             command->add_flag("--floor", options.floors,
                               "beside the library: the processor's copy, or the driver's, into "
                               "memory that is mapped, no MPI");
@@ -253,8 +248,8 @@ Options parse(int argc, char** argv, bool talk) {
                     "beside the library: staged (copy, send, copy), user-pipelined (by hand, "
                     "best block), all")
                 ->check(CLI::IsMember({"staged", "user-pipelined", "all", "none"}));
-            command->add_flag(
-                "!--no-library", options.library,
+            command->add_flag_callback(
+                "--no-library", [&options] { options.library = false; },
                 "only the baselines (for an MPI that knows no device memory and would crash)");
             command->add_flag(
                 "--forms", options.forms,
@@ -275,15 +270,15 @@ Options parse(int argc, char** argv, bool talk) {
             command
                 ->add_option("--compute", options.compute,
                              "computing lasts so many times the transfer (default 2)")
-                ->check(CLI::PositiveNumber);
+                ->check(command_line::above_zero());
         if (row.benchmark == Benchmark::fresh) {
             command
                 ->add_option("-n,--buffers", options.buffers, "buffers on each side (default 1000)")
-                ->check(CLI::PositiveNumber);
+                ->check(command_line::above_zero());
             command
                 ->add_option("--uses", options.uses,
                              "messages to each buffer, each to a place of its own (default 1)")
-                ->check(CLI::PositiveNumber);
+                ->check(command_line::above_zero());
         }
         command->add_option("--peers", options.peers,
                             "a folder with impi/, ompi/, ucx/: run them too, one table (start "
@@ -295,12 +290,12 @@ Options parse(int argc, char** argv, bool talk) {
         command
             ->add_option("--rounds", options.rounds,
                          "with --peers, --rails, overlap and fresh: rounds of all runs (default 3)")
-            ->check(CLI::PositiveNumber);
+            ->check(command_line::above_zero());
         command
             ->add_option("--patience", options.patience,
                          "with --peers: seconds until a run that gives no answer is ended and told "
                          "(default 30 times our own run, 60 at least)")
-            ->check(CLI::PositiveNumber);
+            ->check(command_line::above_zero());
         command->add_flag("--json", options.json, "JSON instead of columns");
         command->callback([&options, benchmark = row.benchmark] { options.benchmark = benchmark; });
     }
@@ -311,21 +306,27 @@ Options parse(int argc, char** argv, bool talk) {
 
     // CLI11 would only say that a subcommand is required.
     const auto is_asked_for = [argv](CLI::App* command) { return command->check_name(argv[1]); };
-    if (argc > 1 && app.get_subcommands(is_asked_for).empty() &&
-        app.get_option_no_throw(argv[1]) == nullptr) {
+    const std::string asked = argc > 1 ? argv[1] : "";
+    if (asked.empty() ||
+        (app.get_subcommands(is_asked_for).empty() && app.get_option_no_throw(asked) == nullptr)) {
         if (talk)
-            fmt::print(stderr,
-                       "gantry-bench: there is no benchmark '{}'; gantry-bench --help lists them\n",
-                       argv[1]);
+            fmt::print(stderr, "gantry-bench: {} gantry-bench --help lists them\n",
+                       asked.empty() ? std::string("which benchmark?")
+                                     : fmt::format("there is no benchmark '{}';", asked));
         finish(2);
     }
-    try {
-        app.parse(argc, argv);
-        options.sizes = sizes.empty() ? default_sizes(options.benchmark) : sizes_of(sizes);
+    read_command_line(app, argc, argv, talk, [&] {
+        if (!rows.empty()) options.rows = rows_of(rows);
+        options.staged = baseline == "staged" || baseline == "all";
+        options.pipelined = baseline == "user-pipelined" || baseline == "all";
+        options.sizes = !sizes.empty()       ? sizes_of(sizes)
+                        : options.rows.any() ? doubling(options.rows.block, 4 * kMiB)
+                                             : default_sizes(options.benchmark);
         for (std::size_t i = 0; i < placements.size(); ++i)
             options.placement[i] = placement_of(placements[i]);
         if (placements.size() == 1) options.placement[1] = options.placement[0];
         if (pageable) std::ranges::replace(options.placement, Placement::pinned, Placement::host);
+        if (options.rows.any()) check_rows(options);
         if (is_one_sided(options.benchmark)) {
             using enum Measure;
             using enum Sync;
@@ -337,16 +338,7 @@ Options parse(int argc, char** argv, bool talk) {
                                       : named(window_kind, {allocate, create, dynamic, shared});
             check_one_sided(options);
         }
-    } catch (const CLI::ParseError& error) {
-        int status = 0;
-        if (talk)
-            status = app.exit(error);
-        else
-            status = error.get_exit_code();
-        finish(status);
-    }
-    options.staged = baseline == "staged" || baseline == "all";
-    options.pipelined = baseline == "user-pipelined" || baseline == "all";
+    });
     options.validate = !no_validation;
     if (!options.library && !options.staged && !options.pipelined)
         options.staged = options.pipelined = true;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/units.hpp"
+#include "rows.hpp"
 
 #include <string>
 #include <vector>
@@ -51,6 +52,7 @@ struct Options {
     Placement placement[2] = {Placement::device, Placement::device};
     std::vector<Bytes> sizes;  // of messages; never empty once parsed
     int iterations = 0;        // samples per size; 0: by size
+    Rows rows;                 // of each message
     int window = 0;            // messages in flight of bw, bibw and mr; 0: by size
     Measure measure = Measure::latency;
     Sync sync = Sync::flush;
@@ -92,8 +94,5 @@ std::vector<std::string> arguments_of_a_run(const Options& options);
 // The command line that would run one size again, in one job: with all that was asked for but
 // what concerns the comparison of several.
 std::string command_for(const Options& options, Bytes bytes);
-
-// Sizes and ranges, "8,64K:1M"; throws CLI::ValidationError with what is wrong.
-std::vector<Bytes> sizes_of(const std::string& text);
 
 }  // namespace gantry::bench

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plot.hpp"
 
+#include "tools/command_line.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -84,7 +86,7 @@ const Point* at(const Curve& curve, double x) {
 }
 
 Chart ratios(const Read& read) {
-    Chart chart{read.title + ": times better is " + read.curves[0].name,
+    Chart chart{read.title + ": how many times better is " + read.curves[0].name,
                 "bytes",
                 "times",
                 Scale::linear,
@@ -140,7 +142,12 @@ int plot(int argc, char** argv) {
                    "several: beside each other, the first way of the first file is compared with")
         ->required();
     app.add_option("-o,--output", output, "where to")->capture_default_str();
-    CLI11_PARSE(app, argc - 1, argv + 1);
+    app.failure_message(command_line::mistake);
+    try {
+        app.parse(argc - 1, argv + 1);
+    } catch (const CLI::ParseError& end) {
+        return command_line::exit_code(app, end);
+    }
     Read read;
     for (const std::string& file : files)
         if (const std::string wrong = take_file(read, file, files.size() > 1); !wrong.empty()) {

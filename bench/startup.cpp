@@ -8,14 +8,13 @@
 //                        the median of several
 #include "startup.hpp"
 
-#include "job.hpp"
+#include "command_line.hpp"
 #include "statistics.hpp"
 
 #include <fmt/format.h>
 #include <mpi.h>
 
 #include <chrono>
-#include <cstring>
 #include <vector>
 
 namespace gantry::bench {
@@ -48,29 +47,19 @@ double session() {
 
 int startup(int argc, char** argv) {
     bool json = false;
-    const char* wrong = nullptr;
-    for (int i = 2; i < argc; ++i) {
-        if (std::strcmp(argv[i], "--json") == 0)
-            json = true;
-        else
-            wrong = argv[i];
-    }
+    CLI::App app(
+        "How long MPI_Init, the first barrier and a session take, in us, on the slowest rank",
+        "gantry-bench startup");
+    app.add_flag("--json", json, "one line of JSON");
     const double begin = seconds_now();
     MPI_Init(&argc, &argv);
     const double initialised = seconds_now();
-    if (wrong != nullptr) {
-        const bool help = std::strcmp(wrong, "--help") == 0 || std::strcmp(wrong, "-h") == 0;
-        if (first())
-            fmt::print(
-                help ? stdout : stderr,
-                "{}startup: how long MPI_Init, the first barrier and a session take, in us, on the "
-                "slowest rank\n  mpiexec -n N gantry-bench startup [--json]\n",
-                help ? std::string() : fmt::format("gantry-bench: '{}' is no option of ", wrong));
-        finish(help ? 0 : 1);
-    }
+    // After MPI_Init, which must be the first call, and outside of both times.
+    read_command_line(app, argc - 1, argv + 1, first(), [] {});
+    const double ready = seconds_now();
     meet();
     const double met = seconds_now();
-    const double init = slowest(initialised - begin), barrier = slowest(met - initialised);
+    const double init = slowest(initialised - begin), barrier = slowest(met - ready);
     std::vector<double> times;
     for (int i = 0; i < kSessions; ++i)
         times.push_back(slowest(session()));

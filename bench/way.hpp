@@ -35,6 +35,6 @@ std::unique_ptr<Way> library_way();
 enum class Started { persistent, partitioned };
 std::unique_ptr<Way> started_way(Started kind);
 std::unique_ptr<Way> staged_way(Bytes message_bytes, int messages);
-std::unique_ptr<Way> pipelined_way(Bytes message_bytes, int messages, Bytes block);
+std::unique_ptr<Way> pipelined_way(Bytes message_bytes, int messages, Bytes block, Rows rows);
 
 }  // namespace gantry::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The library itself: pointers as they are, MPI_Send and MPI_Recv for one message, MPI_Isend and
-// MPI_Irecv for a window.
+// MPI_Irecv for a window. Messages of rows have a datatype.
 #include "job.hpp"
 #include "way.hpp"
 
@@ -14,6 +14,9 @@ constexpr int kTag = 1;
 
 class LibraryWay final : public Way {
   public:
+    ~LibraryWay() override {
+        if (rows_ != MPI_DATATYPE_NULL) MPI_Type_free(&rows_);
+    }
     std::string name() const override { return library_name(); }
 
     void send(const Buffer& from) override {
@@ -30,34 +33,48 @@ class LibraryWay final : public Way {
         finish();
     }
     void sendrecv(const Buffer& from, const Buffer& into) override {
-        MPI_Sendrecv(from.message(0), static_cast<int>(from.message_bytes()), MPI_BYTE, peer(),
-                     kTag, into.message(0), static_cast<int>(into.message_bytes()), MPI_BYTE,
-                     peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(from.message(0), count(from), type(from), peer(), kTag, into.message(0),
+                     count(into), type(into), peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     void send_one(const Buffer& from, int message) override {
-        MPI_Send(from.message(message), static_cast<int>(from.message_bytes()), MPI_BYTE, peer(),
-                 kTag, MPI_COMM_WORLD);
+        MPI_Send(from.message(message), count(from), type(from), peer(), kTag, MPI_COMM_WORLD);
     }
     void receive_one(const Buffer& into, int message) override {
-        MPI_Recv(into.message(message), static_cast<int>(into.message_bytes()), MPI_BYTE, peer(),
-                 kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(into.message(message), count(into), type(into), peer(), kTag, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     }
 
   private:
+    static int count(const Buffer& buffer) {
+        return buffer.rows().any() ? 1 : static_cast<int>(buffer.message_bytes());
+    }
+    // Both buffers of a way have messages of one shape.
+    MPI_Datatype type(const Buffer& buffer) {
+        const Rows& rows = buffer.rows();
+        if (!rows.any()) return MPI_BYTE;
+        if (rows_ == MPI_DATATYPE_NULL) {
+            MPI_Type_vector(static_cast<int>(rows.count(buffer.message_bytes())),
+                            static_cast<int>(rows.block), static_cast<int>(rows.stride), MPI_BYTE,
+                            &rows_);
+            MPI_Type_commit(&rows_);
+        }
+        return rows_;
+    }
     void start_sends(const Buffer& from) {
         for (int i = 0; i < from.messages(); ++i)
-            MPI_Isend(from.message(i), static_cast<int>(from.message_bytes()), MPI_BYTE, peer(),
-                      kTag, MPI_COMM_WORLD, &requests_.emplace_back());
+            MPI_Isend(from.message(i), count(from), type(from), peer(), kTag, MPI_COMM_WORLD,
+                      &requests_.emplace_back());
     }
     void start_receives(const Buffer& into) {
         for (int i = 0; i < into.messages(); ++i)
-            MPI_Irecv(into.message(i), static_cast<int>(into.message_bytes()), MPI_BYTE, peer(),
-                      kTag, MPI_COMM_WORLD, &requests_.emplace_back());
+            MPI_Irecv(into.message(i), count(into), type(into), peer(), kTag, MPI_COMM_WORLD,
+                      &requests_.emplace_back());
     }
     void finish() {
         MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
         requests_.clear();
     }
+    MPI_Datatype rows_ = MPI_DATATYPE_NULL;
     std::vector<MPI_Request> requests_;
 };
 

@@ -3,7 +3,10 @@
 // By hand, the expert's way: the message goes in blocks; all device-to-host copies are queued at
 // once on a stream, each block is sent when its event has fired, all receives are posted ahead, and
 // each block that arrives is copied to the device asynchronously.
+// Rows are packed and unpacked on the device, block by block, by strided copies in front of and behind
+// those: the hand-written pipeline of the original system's slides.
 #include "job.hpp"
+#include "row_copies.hpp"
 #include "way.hpp"
 
 #include <algorithm>
@@ -16,12 +19,16 @@ constexpr int kTag = 3;
 
 class PipelinedWay final : public Way {
   public:
-    PipelinedWay(Bytes message_bytes, int messages, Bytes block)
+    PipelinedWay(Bytes message_bytes, int messages, Bytes block, Rows rows)
         : bytes_(message_bytes),
-          block_(std::max<Bytes>(1, block)),
+          block_(whole_rows(block, rows)),
           blocks_(static_cast<int>(std::max<Bytes>(1, divide_up(message_bytes, block_)))),
           outgoing_(message_bytes * static_cast<Bytes>(messages), true),
           incoming_(message_bytes * static_cast<Bytes>(messages), true) {
+        if (rows.any()) {
+            packed_ = std::make_unique<Buffer>(Placement::device, message_bytes, messages);
+            unpacked_ = std::make_unique<Buffer>(Placement::device, message_bytes, messages);
+        }
         if (!driver().started()) return;
         driver().check(driver().cuStreamCreate(&out_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
         driver().check(driver().cuStreamCreate(&in_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
@@ -63,6 +70,10 @@ class PipelinedWay final : public Way {
     }
 
   private:
+    static Bytes whole_rows(Bytes block, const Rows& rows) {
+        if (!rows.any()) return std::max<Bytes>(1, block);
+        return std::max<Bytes>(1, block / rows.block) * rows.block;
+    }
     Bytes offset(int block) const { return static_cast<Bytes>(block) * block_; }
     Bytes length(int block) const { return std::min(block_, bytes_ - offset(block)); }
     std::byte* host(const HostMemory& memory, int message, int block) const {
@@ -76,7 +87,7 @@ class PipelinedWay final : public Way {
         if (from.on_device())
             for (int message = begin; message < end; ++message)
                 for (int block = 0; block < blocks_; ++block) {
-                    const CUdeviceptr source = address_of(from.message(message)) + offset(block);
+                    const CUdeviceptr source = packed_source(from, message, block);
                     driver().check(driver().cuMemcpyDtoHAsync_v2(host(outgoing_, message, block),
                                                                  source, length(block), out_),
                                    "cuMemcpyDtoHAsync", length(block));
@@ -93,6 +104,13 @@ class PipelinedWay final : public Way {
                 MPI_Isend(source, static_cast<int>(length(block)), MPI_BYTE, peer(), kTag,
                           MPI_COMM_WORLD, &sends_.emplace_back());
             }
+    }
+    // Where a block lies in one piece, once what is queued on the stream has run.
+    CUdeviceptr packed_source(const Buffer& from, int message, int block) const {
+        if (packed_ == nullptr) return address_of(from.message(message)) + offset(block);
+        const CUdeviceptr packed = address_of(packed_->message(message)) + offset(block);
+        pack_on_device(packed, from, {message, offset(block), length(block)}, out_);
+        return packed;
     }
     // The sends under way need this process: a program that slept until the next copy has ended
     // would only start them then.
@@ -125,10 +143,13 @@ class PipelinedWay final : public Way {
             for (int block = 0; block < blocks_; ++block) {
                 MPI_Wait(&receives_[next++], MPI_STATUS_IGNORE);
                 if (!into.on_device()) continue;
-                const CUdeviceptr place = address_of(into.message(message)) + offset(block);
+                const Buffer& target = unpacked_ != nullptr ? *unpacked_ : into;
+                const CUdeviceptr place = address_of(target.message(message)) + offset(block);
                 driver().check(driver().cuMemcpyHtoDAsync_v2(place, host(incoming_, message, block),
                                                              length(block), in_),
                                "cuMemcpyHtoDAsync", length(block));
+                if (unpacked_ != nullptr)
+                    unpack_on_device(into, {message, offset(block), length(block)}, place, in_);
             }
         if (into.on_device())
             driver().check(driver().cuStreamSynchronize(in_), "cuStreamSynchronize");
@@ -138,6 +159,7 @@ class PipelinedWay final : public Way {
     Bytes bytes_, block_;
     int blocks_;
     HostMemory outgoing_, incoming_;
+    std::unique_ptr<Buffer> packed_, unpacked_;  // of rows, on the device
     CUstream out_ = nullptr, in_ = nullptr;
     std::vector<CUevent> events_;
     std::vector<MPI_Request> sends_, receives_;
@@ -145,8 +167,8 @@ class PipelinedWay final : public Way {
 
 }  // namespace
 
-std::unique_ptr<Way> pipelined_way(Bytes message_bytes, int messages, Bytes block) {
-    return std::make_unique<PipelinedWay>(message_bytes, messages, block);
+std::unique_ptr<Way> pipelined_way(Bytes message_bytes, int messages, Bytes block, Rows rows) {
+    return std::make_unique<PipelinedWay>(message_bytes, messages, block, rows);
 }
 
 }  // namespace gantry::bench

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// By hand, the plain way: copy the message to pinned host memory, send that, receive into pinned
-// host memory, copy to the device. A side whose buffer is in host memory sends and receives it
-// directly.
+// By hand, the plain way: copy the message to pinned host memory (rows with a strided copy), send that,
+// receive into pinned host memory, copy to the device. A side whose buffer is in host memory sends and
+// receives it directly.
 #include "job.hpp"
+#include "row_copies.hpp"
 #include "way.hpp"
 
 #include <vector>
@@ -46,16 +47,14 @@ class StagedWay final : public Way {
         void* place = place_for(into, message);
         MPI_Recv(place, static_cast<int>(into.message_bytes()), MPI_BYTE, peer(), kTag,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (into.on_device())
-            copy_to_device(into.message(message), static_cast<std::byte*>(place),
-                           into.message_bytes());
+        if (into.on_device()) unpack_to_device(into, message, static_cast<std::byte*>(place));
     }
 
   private:
     void* outgoing(const Buffer& from, int message) {
         if (!from.on_device()) return from.message(message);
         std::byte* host = outgoing_.data() + stride_ * static_cast<Bytes>(message);
-        copy_to_host(host, from.message(message), from.message_bytes());
+        pack_to_host(host, from, message);
         return host;
     }
     void* place_for(const Buffer& into, int message) const {
@@ -78,8 +77,7 @@ class StagedWay final : public Way {
         for (int i = 0; i < into.messages(); ++i) {
             MPI_Wait(&receives_[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
             if (into.on_device())
-                copy_to_device(into.message(i), static_cast<std::byte*>(place_for(into, i)),
-                               into.message_bytes());
+                unpack_to_device(into, i, static_cast<std::byte*>(place_for(into, i)));
         }
         receives_.clear();
     }

@@ -51,6 +51,17 @@ int OMPI_C_MPI_COMM_NULL_DELETE_FN(MPI_Comm, int, void*, void*);
 #define MPI_COMM_NULL_DELETE_FN OMPI_C_MPI_COMM_NULL_DELETE_FN
 """
 TYPES = {"mpich": MPICH, "openmpi": OPENMPI}
+# Beyond the standard; Open MPI's are in a header of their own.
+EXTENSIONS = """int MPIX_Comm_revoke(MPI_Comm);
+int MPIX_Comm_is_revoked(MPI_Comm, int*);
+int MPIX_Comm_shrink(MPI_Comm, MPI_Comm*);
+int MPIX_Comm_agree(MPI_Comm, int*);
+int MPIX_Comm_iagree(MPI_Comm, int*, MPI_Request*);
+int MPIX_Comm_get_failed(MPI_Comm, MPI_Group*);
+int MPIX_Comm_ack_failed(MPI_Comm, int, int*);
+int MPIX_Comm_failure_ack(MPI_Comm);
+int MPIX_Comm_failure_get_acked(MPI_Comm, MPI_Group*);
+"""
 POINTERS = {
     "MPI_STATUS_IGNORE": "MPI_Status*",
     "MPI_STATUSES_IGNORE": "MPI_Status*",
@@ -76,11 +87,12 @@ def header(folder: pathlib.Path) -> str:
     handles = constants.handle_types()
     lines = ["#ifndef THEIR_MPI_H", "#define THEIR_MPI_H", "#include <stdint.h>"]
     lines += ["typedef intptr_t MPI_Aint;", "typedef int64_t MPI_Offset;", "typedef int64_t MPI_Count;"]
-    lines += [TYPES[folder.name], callbacks()]
+    lines += [TYPES[folder.name], EXTENSIONS, callbacks()]
     objects = folder / "objects.def"
     if objects.exists():
         for symbol, name in re.findall(r"^OBJECT\((\w+), \d+, (MPI_\w+)\)", objects.read_text(), re.M):
             lines += [f"extern char {symbol}[];", f"#ifndef {name}", f"#define {name} (({handles[name]})(void*){symbol})", "#endif"]
+        lines.append("#define MPIX_C_FLOAT16 ((MPI_Datatype)(void*)ompi_mpi_short_float)")
     for name, value in constants.values(folder / "values.def").items():
         if name.endswith("_FN") or "CONVERSION_FN" in name:
             continue

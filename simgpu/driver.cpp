@@ -70,6 +70,7 @@ CUresult start_driver() {
         d->model = Model::load(settings.machine, settings.scale, settings.mps, &complaint);
         load_faults_from_environment(&complaint);
         if (!complaint.empty()) {
+            complaint.resize(complaint.size() - 2);  // the last "; "
             fprintf(stderr, "simgpu: %s\n", complaint.c_str());
         }
         d->settings = std::move(settings);

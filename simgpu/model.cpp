@@ -66,7 +66,7 @@ Model Model::load(const std::string& name, double scale, bool mps, std::string* 
     model.scale_ = scale;
     auto machine = gantry::model::load(name);
     if (!machine.ok()) {
-        *complaint += "machine '" + name + "' cannot be loaded, using h200; ";
+        *complaint += std::string(machine.status().text()) + ", so it is an h200; ";
         machine = gantry::model::load("h200");
     }
     if (machine.ok()) {

@@ -24,7 +24,14 @@ std::size_t parse_bytes(const std::string& text) {
 }
 
 void apply(Settings& settings, const std::string& key, const std::string& value) {
-    const auto number = [&] { return std::strtol(value.c_str(), nullptr, 10); };
+    const auto number = [&] {
+        char* end = nullptr;
+        const long read = std::strtol(value.c_str(), &end, 10);
+        if (value.empty() || *end != '\0') {
+            settings.complaint += key + " takes a whole number, not '" + value + "'; ";
+        }
+        return read;
+    };
     if (key == "machine") {
         settings.machine = value;
     } else if (key == "dev") {
@@ -55,7 +62,9 @@ void apply(Settings& settings, const std::string& key, const std::string& value)
     } else if (key == "counts") {
         settings.counts_file = value;
     } else {
-        settings.complaint += "unknown key '" + key + "'; ";
+        settings.complaint += "there is no key '" + key +
+                              "' (machine, scale, dev, hidden, mem, run, mps, help, suballoc, "
+                              "poison, leaks, trace, counts); ";
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // awp: waves of an earthquake's point source in an elastic medium, on the ranks of an MPI job.
+#include "../../tools/command_line.hpp"
 #include "../common/images.hpp"
 #include "../common/mistake.hpp"
 #include "../common/png.hpp"
@@ -111,23 +112,28 @@ void add_options(CLI::App& command, Options& options) {
     options.decomposition = "2d";
     command.add_option("--cells", options.cells, "cells along x, y and z")
         ->expected(3)
-        ->check(CLI::PositiveNumber)
+        ->check(command_line::above_zero())
         ->capture_default_str();
     add_common_options(command, options);
     Earth& earth = options.earth;
-    command.add_option("--spacing", earth.spacing, "of cells, in metres")->capture_default_str();
+    command.add_option("--spacing", earth.spacing, "edge of a cell, in metres")
+        ->capture_default_str();
     command.add_option("--dt", earth.dt, "seconds a step (default: 0.9 of the largest stable one)");
-    command.add_option("--vp", earth.vp, "speed of P waves, m/s")->capture_default_str();
-    command.add_option("--vs", earth.vs, "speed of S waves, m/s")->capture_default_str();
-    command.add_option("--rho", earth.rho, "density, kg/m^3")->capture_default_str();
+    command.add_option("--vp", earth.vp, "speed of P waves, in m/s")->capture_default_str();
+    command.add_option("--vs", earth.vs, "speed of S waves, in m/s")->capture_default_str();
+    command.add_option("--rho", earth.rho, "density, in kg/m^3")->capture_default_str();
     command
         .add_option("--mechanism", options.mechanism, "explosion, or shear: a double couple Mxy")
         ->check(CLI::IsMember({"explosion", "shear"}))
         ->capture_default_str();
-    command.add_option("--moment", earth.moment, "N m")->capture_default_str();
-    command.add_option("--deviation", earth.deviation, "of the Gaussian moment rate, in seconds")
+    command.add_option("--moment", earth.moment, "seismic moment of the source, in N m")
         ->capture_default_str();
-    command.add_option("--delay", earth.delay, "of its peak, in seconds")->capture_default_str();
+    command
+        .add_option("--deviation", earth.deviation,
+                    "width (standard deviation) of the source's Gaussian pulse, in seconds")
+        ->capture_default_str();
+    command.add_option("--delay", earth.delay, "when that pulse has its peak, in seconds")
+        ->capture_default_str();
     command.add_option("--source", options.source, "cell of the source (default: the middle)")
         ->expected(3);
     command
@@ -167,6 +173,10 @@ void complete_earth(Options& options) {
         for (const Whole cells : options.cells)
             options.source.push_back(cells / 2);
     take_place(options.source, 0, "--source", options, &earth.source);
+    check_folder_of("--seismogram", options.seismogram);
+    if (const std::string& file = options.seismogram;
+        !file.empty() && !file.ends_with(".svg") && !file.ends_with(".csv"))
+        throw Mistake("--seismogram " + file + ": say .svg for a picture or .csv for a table");
     if (options.receivers.empty()) {
         const Whole away = std::llround(1600 / earth.spacing / std::sqrt(3.));
         for (std::size_t axis = 0; axis < 3; ++axis)

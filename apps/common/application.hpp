@@ -29,6 +29,8 @@ struct CommonOptions {
 };
 
 void add_common_options(CLI::App& command, CommonOptions& options);
+// A file that could not be written is a Mistake before the first step, not an end behind the last one.
+void check_folder_of(const char* option, const std::string& file);
 // What needs more than one option to be judged; "all" becomes the list of exchanges.
 void complete(CommonOptions& options);
 

@@ -18,6 +18,7 @@ class Driver {
     void start(int number);
     void stop();
     std::string device_name() const;
+    int device() const { return device_; }
 
     void check(CUresult result, const char* call, std::size_t bytes = 0) const;
 

@@ -59,6 +59,7 @@ constexpr Variant kVariants[] = {{"copies", "V0"},      {"staged", "V1"},    {"p
                                  {"packed", "V3"},      {"datatypes", "V4"}, {"neighbours", "V5"},
                                  {"fence", "V6"},       {"pscw", "V6p"},     {"persistent", "V7"},
                                  {"partitioned", "V7p"}};
+const std::string kOpenAcc = "openacc";
 
 }  // namespace
 
@@ -79,7 +80,8 @@ std::string exchange_name(const std::string& words) {
         known +=
             std::string(known.empty() ? "" : ", ") + variant.name + " (" + variant.number + ")";
     }
-    throw Mistake("--exchange " + words + " is none of: all, " + known);
+    if (words == kOpenAcc) return words;
+    throw Mistake("--exchange " + words + " is none of: all, " + known + ", openacc");
 }
 
 bool needs_window(const std::string& name) {
@@ -93,6 +95,7 @@ std::unique_ptr<Exchange> make_exchange(const std::string& name, const ExchangeS
     if (name == "pipelined") return make_packed(setting, pattern, Path::pipelined);
     if (name == "packed") return make_packed(setting, pattern, Path::packed);
     if (name == "partitioned") return make_packed(setting, pattern, Path::partitioned);
+    if (name == kOpenAcc) return make_packed(setting, pattern, Path::openacc);
     if (name == "datatypes") return make_typed(setting, pattern, Calls::messages);
     if (name == "neighbours") return make_typed(setting, pattern, Calls::neighbours);
     if (name == "persistent") return make_typed(setting, pattern, Calls::persistent);

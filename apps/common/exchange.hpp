@@ -13,6 +13,7 @@
 //   fence, pscw   MPI_Put into a window over the neighbour's fields                        library
 //   persistent    the requests of `datatypes`, made once                                   library
 //   partitioned   Psend_init of what the pack kernel wrote, a partition a piece            program
+//   openacc       packed, in memory of acc_malloc, given to MPI in host_data use_device    program
 #pragma once
 
 #include "fields.hpp"
@@ -64,7 +65,7 @@ class Exchange {
     int messages_sent_;
 };
 
-// The names above; V0 to V7 are understood, too.
+// The names above but openacc, which not every build has; V0 to V7 are understood, too.
 const std::vector<std::string>& exchange_names();
 // The name of what `words` means, or a Mistake that lists the names.
 std::string exchange_name(const std::string& words);
@@ -74,7 +75,7 @@ std::unique_ptr<Exchange> make_exchange(const std::string& name, const ExchangeS
 
 // One file a family of variants.
 std::unique_ptr<Exchange> make_copies(const ExchangeSetting&, const Pattern&);
-enum class Path { staged, pipelined, packed, partitioned };
+enum class Path { staged, pipelined, packed, partitioned, openacc };
 std::unique_ptr<Exchange> make_packed(const ExchangeSetting&, const Pattern&, Path path);
 enum class Calls { messages, persistent, neighbours };
 std::unique_ptr<Exchange> make_typed(const ExchangeSetting&, const Pattern&, Calls calls);

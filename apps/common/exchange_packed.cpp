@@ -3,10 +3,13 @@
 // The program packs, by one launch for all messages, and MPI gets contiguous memory: the device's
 // (packed, partitioned) or the host's, copied whole (staged) or in chunks (pipelined).
 //
+// openacc: packed, and the memory is acc_malloc's.
+//
 //   pipelined:  copy 0 | copy 1 | copy 2 |          a chunk is sent when its mark says that
 //                      | send 0 | send 1 | send 2   its copy has ended; what comes is copied at once
 #include "exchange.hpp"
 #include "mover.hpp"
+#include "openacc.hpp"
 
 #include <algorithm>
 
@@ -29,8 +32,12 @@ class Packed final : public Exchange {
             size_.push_back(bytes);
             bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
         }
-        out_ = allocate();
-        in_ = allocate();
+        if (path == Path::openacc) {
+            acc_out_ = std::make_unique<OpenAccBuffer>(machine(), bytes_);
+            acc_in_ = std::make_unique<OpenAccBuffer>(machine(), bytes_);
+        }
+        out_ = acc_out_ != nullptr ? acc_out_->memory() : allocate();
+        in_ = acc_in_ != nullptr ? acc_in_->memory() : allocate();
         if (on_host()) {
             host_out_ = static_cast<std::byte*>(machine().allocate_host(bytes_));
             host_in_ = static_cast<std::byte*>(machine().allocate_host(bytes_));
@@ -57,8 +64,10 @@ class Packed final : public Exchange {
         if (path_ == Path::partitioned)
             for (MPI_Request& request : requests_)
                 MPI_Request_free(&request);
-        machine().release(out_);
-        machine().release(in_);
+        if (path_ != Path::openacc) {
+            machine().release(out_);
+            machine().release(in_);
+        }
         if (on_host()) {
             machine().release_host(host_out_);
             machine().release_host(host_in_);
@@ -76,9 +85,9 @@ class Packed final : public Exchange {
 
     bool on_host() const { return path_ == Path::staged || path_ == Path::pipelined; }
     std::byte* allocate() { return static_cast<std::byte*>(machine().allocate(bytes_)); }
-    // What MPI is given.
-    std::byte* sent(std::size_t m) const { return (on_host() ? host_out_ : out_) + offset_[m]; }
-    std::byte* received(std::size_t m) const { return (on_host() ? host_in_ : in_) + offset_[m]; }
+    // Of partitions.
+    std::byte* sent(std::size_t m) const { return out_ + offset_[m]; }
+    std::byte* received(std::size_t m) const { return in_ + offset_[m]; }
 
     // Partitions have one size: the largest piece's.
     static Whole partition(const Message& message) {
@@ -135,18 +144,26 @@ class Packed final : public Exchange {
             MPI_Startall(static_cast<int>(requests_.size()), requests_.data());
             for (const PartitionedSend& one : partitioned_sends_)
                 MPI_Pready_range(0, one.partitions - 1, requests_[one.request]);
+        } else if (path_ == Path::openacc) {
+            acc_out_->inside_host_data([this](std::byte* out) {
+                acc_in_->inside_host_data([this, out](std::byte* in) { start_messages(out, in); });
+            });
         } else {
-            requests_.clear();
-            for (std::size_t m = 0; m < messages_.size(); ++m) {
-                const Message& message = messages_[m];
-                const int count = static_cast<int>(values_of(message));
-                MPI_Irecv(received(m), count, setting_.fields.type(), message.from, message.tag,
-                          setting_.comm, &requests_.emplace_back());
-                MPI_Isend(sent(m), count, setting_.fields.type(), message.to, message.tag,
-                          setting_.comm, &requests_.emplace_back());
-            }
+            start_messages(on_host() ? host_out_ : out_, on_host() ? host_in_ : in_);
         }
         setting_.watch.lap(Part::network);
+    }
+
+    void start_messages(std::byte* out, std::byte* in) {
+        requests_.clear();
+        for (std::size_t m = 0; m < messages_.size(); ++m) {
+            const Message& message = messages_[m];
+            const int count = static_cast<int>(values_of(message));
+            MPI_Irecv(in + offset_[m], count, setting_.fields.type(), message.from, message.tag,
+                      setting_.comm, &requests_.emplace_back());
+            MPI_Isend(out + offset_[m], count, setting_.fields.type(), message.to, message.tag,
+                      setting_.comm, &requests_.emplace_back());
+        }
     }
 
     void receive() override {
@@ -226,6 +243,7 @@ class Packed final : public Exchange {
     std::size_t bytes_ = 0;
     std::vector<std::size_t> offset_, size_;
     std::byte *out_ = nullptr, *in_ = nullptr, *host_out_ = nullptr, *host_in_ = nullptr;
+    std::unique_ptr<OpenAccBuffer> acc_out_, acc_in_;
     std::unique_ptr<Mover> pack_, unpack_;
     std::vector<MPI_Request> requests_, sends_;
     std::vector<PartitionedSend> partitioned_sends_;

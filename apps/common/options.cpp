@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "../../tools/command_line.hpp"
 #include "application.hpp"
 #include "mistake.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace gantry::apps {
 
@@ -18,8 +20,10 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
         .add_option(
             "--exchange", options.exchanges,
             "how halos are exchanged, one or more with commas between: copies, staged, pipelined, "
-            "packed, datatypes, neighbours, fence, pscw, persistent, partitioned; or all. "
-            "Several run one after another and must give the same bits")
+            "packed, datatypes, neighbours, fence, pscw, persistent, partitioned, or all for all "
+            "of "
+            "these; openacc: packed in memory of OpenACC, where the compiler knew that. "
+            "Several run one after another and must give the same bits (apps/README.md)")
         ->delimiter(',')
         ->capture_default_str();
     command
@@ -41,7 +45,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
         .add_option("--chunk", options.chunk_bytes,
                     "bytes of a chunk of --exchange pipelined, as in 256K")
         ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::PositiveNumber)
+        ->check(command_line::above_zero())
         ->capture_default_str();
     command.add_option("--warm-up", options.warm_up,
                        "steps that are computed, but not timed (default: a tenth)");
@@ -58,7 +62,22 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
     command.add_option("--json", options.json, "file of the table, as JSON");
 }
 
+void check_folder_of(const char* option, const std::string& file) {
+    if (file.empty()) return;
+    const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+    int rank = 0, there = 1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::error_code unknown;
+    if (rank == 0 && !folder.empty()) there = std::filesystem::is_directory(folder, unknown);
+    MPI_Bcast(&there, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!there)
+        throw Mistake(std::string(option) + " " + file + ": there is no folder " + folder.string());
+}
+
 void complete(CommonOptions& options) {
+    check_folder_of("--checkpoint", options.checkpoint);
+    check_folder_of("--picture", options.picture);
+    check_folder_of("--json", options.json);
     if (options.steps < 0) throw Mistake("--steps must be 0 or more");
     if (options.warm_up < 0) options.warm_up = options.steps / 10;
     if (options.warm_up > options.steps) throw Mistake("--warm-up has more steps than --steps");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "application.hpp"
 #include "mistake.hpp"
+#include "openacc.hpp"
 #include "report.hpp"
 
 #include <cstdarg>
@@ -106,6 +107,7 @@ int run_program(int argc, char** argv, int (*program)(int argc, char** argv)) {
         std::fprintf(stderr, "%s: rank %d: %s\n", argv[0], world_rank(), failure.what());
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    stop_openacc();
     driver().stop();
     MPI_Finalize();
     return status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // lbm: drops of one fluid in another, by the lattice Boltzmann method, on the ranks of an MPI job.
+#include "../../tools/command_line.hpp"
 #include "../common/images.hpp"
 #include "../common/mistake.hpp"
 #include "../common/png.hpp"
@@ -89,30 +90,40 @@ void add_options(CLI::App& command, Options& options) {
     options.steps = 1000;
     command.add_option("--cells", options.cells, "cells along x, y and z")
         ->expected(3)
-        ->check(CLI::PositiveNumber)
+        ->check(command_line::above_zero())
         ->capture_default_str();
     add_common_options(command, options);
     command.add_option("--precision", options.precision, "double or float")
         ->check(CLI::IsMember({"double", "float"}))
         ->capture_default_str();
     command
-        .add_option(
-            "--drop", options.drop,
-            "centre and radius of a drop, x y z R, once or more (default: one in the middle, "
-            "a quarter of the shortest axis)")
+        .add_option("--drop", options.drop,
+                    "centre and radius of a drop in cells, x y z R, once or more (default: one in "
+                    "the middle, "
+                    "a quarter of the shortest axis)")
         ->type_size(4)
         ->expected(-1);
     Model& model = options.model;
-    command.add_option("--rho-low", model.rho_low)->capture_default_str();
-    command.add_option("--rho-high", model.rho_high)->capture_default_str();
-    command.add_option("--tau-n", model.tau_n, "relaxation time of momentum")
+    command
+        .add_option("--rho-low", model.rho_low, "density of the lighter fluid, in lattice units")
         ->capture_default_str();
-    command.add_option("--tau-phi", model.tau_phi, "and of the order parameter")
+    command
+        .add_option("--rho-high", model.rho_high, "density of the heavier fluid, in lattice units")
         ->capture_default_str();
-    command.add_option("--width", model.width, "of the interface")->capture_default_str();
-    command.add_option("--sigma", model.sigma, "surface tension")->capture_default_str();
-    command.add_option("--mobility", model.mobility)->capture_default_str();
-    command.add_option("--eotvos", model.eotvos, "gravity, as the drop's Eotvos number")
+    command.add_option("--tau-n", model.tau_n, "relaxation time of momentum, in steps")
+        ->capture_default_str();
+    command
+        .add_option("--tau-phi", model.tau_phi, "relaxation time of the order parameter, in steps")
+        ->capture_default_str();
+    command.add_option("--width", model.width, "width of the interface, in cells")
+        ->capture_default_str();
+    command.add_option("--sigma", model.sigma, "surface tension, in lattice units")
+        ->capture_default_str();
+    command
+        .add_option("--mobility", model.mobility,
+                    "how fast the order parameter spreads, in lattice units")
+        ->capture_default_str();
+    command.add_option("--eotvos", model.eotvos, "gravity, as the drop's Eotvos number (0: none)")
         ->capture_default_str();
 }
 

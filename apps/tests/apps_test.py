@@ -12,7 +12,10 @@ import xml.etree.ElementTree
 import zlib
 from pathlib import Path
 
+import openacc_plugin
+
 BUILD = Path(os.environ.get("GANTRY_BUILD_FOLDER", Path(__file__).resolve().parents[2] / "build" / "release"))
+OPENACC = "openacc"
 EXCHANGES = ["copies", "staged", "pipelined", "packed", "datatypes", "neighbours", "fence", "pscw", "persistent", "partitioned"]
 
 
@@ -26,7 +29,7 @@ def run(ranks, program, *words, **env):
 
 def rows(text):
     """Of the table: exchange -> its words."""
-    return {line.split()[0]: line.split() for line in text.splitlines() if line.split() and line.split()[0] in EXCHANGES
+    return {line.split()[0]: line.split() for line in text.splitlines() if line.split() and line.split()[0] in (*EXCHANGES, OPENACC)
             and re.fullmatch(r"[0-9a-f]{16}", line.split()[-1])}
 
 
@@ -74,6 +77,21 @@ class Apps(unittest.TestCase):
             alone = self.fields_of(1, *self.LBM, "packed", "--memory", "host", "--precision", precision)
             self.assertEqual(self.fields_of(4, *self.LBM, "all", "--memory", "device", "--precision", precision,
                                             "--allocation", "separate"), alone)
+
+    def test_openacc_memory_gives_the_same_bits(self):
+        if not (BUILD / "bin" / "apps.openacc.so").exists():
+            self.refused("needs a compiler that knows OpenACC", 2, *self.LBM, "openacc", "--memory", "host")
+            self.skipTest("not run: the compiler did not know OpenACC (GCC does)")
+        for program, more in ((self.LBM, ("--decomposition", "3d")), (self.AWP, ())):
+            alone = self.fields_of(1, *program, "datatypes", "--memory", "host")
+            for memory in ("host", "device"):
+                with self.subTest(f"{program[0]}, {memory}"):
+                    if memory == "device" and not openacc_plugin.is_there():
+                        self.refused("sees no such NVIDIA device", 2, *program, "openacc", "--memory", "device")
+                        self.skipTest(openacc_plugin.WITHOUT)
+                    out = self.good(4, *program, "openacc,packed,datatypes", "--memory", memory, "--overlap", *more)
+                    self.assertEqual({row[-1] for row in rows(out).values()}, {alone}, out)
+                    self.assertIn("openacc", rows(out))
 
     def test_awp_is_the_same_by_every_exchange_on_any_ranks(self):
         alone = self.fields_of(1, *self.AWP, "datatypes", "--memory", "host")
@@ -168,6 +186,10 @@ class Apps(unittest.TestCase):
         self.refused("--dt 1 is not stable: at most 0.00", 2, "awp", "--dt", 1)
         self.refused("--receiver 99 is outside", 2, "awp", "--receiver", 99, 0, 0)
         self.refused("lbm --help", 2, "lbm", "--colour", "red")
+        self.refused("--cells: takes a number above 0, not '0'", 2, "lbm", "--cells", 0, 8, 8)
+        for option in ("--picture", "--json", "--checkpoint"):
+            self.refused(f"{option} /nowhere/file: there is no folder /nowhere", 2, "lbm", option, "/nowhere/file")
+        self.refused("say .svg for a picture or .csv for a table", 2, "awp", "--seismogram", "file.txt")
 
     def test_without_a_gpu_it_is_the_host(self):
         out = self.good(1, *self.LBM, "datatypes", GANTRY_CUDA_LIBRARY="/nowhere/libcuda.so.1")

@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
@@ -62,6 +63,11 @@ void* of(MPI_Datatype type) {
     if (type == MPI_LONG) return find("ompi_mpi_long");
     if (type == MPI_DOUBLE) return find("ompi_mpi_double");
     if (type == MPI_UINT64_T) return find("ompi_mpi_uint64_t");
+    if (type == MPI_INT64_T) return find("ompi_mpi_int64_t");
+    if (type == MPI_FLOAT) return find("ompi_mpi_float");
+    // What the program has made is Open MPI's own handle, an address; the standard's constants are below the first page.
+    constexpr std::uintptr_t kFirstAddress = 4096;
+    if (reinterpret_cast<std::uintptr_t>(type) >= kFirstAddress) return static_cast<void*>(type);
     unknown("datatype");
 }
 
@@ -283,6 +289,18 @@ int MPI_Cart_create(MPI_Comm comm, int dimensions, const int* sizes, const int* 
 int MPI_Cart_shift(MPI_Comm comm, int dimension, int by, int* source, int* destination) {
     THEIRS("MPI_Cart_shift", void*, int, int, int*, int*);
     return theirs(of(comm), dimension, by, source, destination);
+}
+int MPI_Type_vector(int count, int block, int stride, MPI_Datatype of_type, MPI_Datatype* made) {
+    THEIRS("MPI_Type_vector", int, int, int, void*, MPI_Datatype*);
+    return theirs(count, block, stride, of(of_type), made);
+}
+int MPI_Type_commit(MPI_Datatype* type) {
+    THEIRS("MPI_Type_commit", MPI_Datatype*);
+    return theirs(type);
+}
+int MPI_Type_free(MPI_Datatype* type) {
+    THEIRS("MPI_Type_free", MPI_Datatype*);
+    return theirs(type);
 }
 int MPI_Comm_free(MPI_Comm* comm) {
     THEIRS("MPI_Comm_free", MPI_Comm*);

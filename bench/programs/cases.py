@@ -5,6 +5,9 @@ import re
 
 
 class Case:
+    files = ""  # what it prints into files where it is started; read like its output
+    visible = ("all", "one")
+
     def __init__(self, name, program, unit, words):
         self.name, self.program, self.unit, self.words = name, program, unit, words
 
@@ -43,7 +46,10 @@ class Jacobi(Case):
 
 class Comb(Case):
     """Halos of a block in 26 directions, three variables, packed by its own kernels or by MPI_Pack; a row for each of its tests. It
-    asserts every value that comes."""
+    asserts every value that comes, and leaves the choice of a GPU to whoever starts it: so each rank sees one."""
+
+    files = "Comb_*_summary"
+    visible = ("one",)
 
     def __init__(self, side):
         super().__init__(f"Comb {side}^3 a rank", "comb", "ms", lambda length: (

@@ -55,6 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
         Given{"latency P P --pageable", "2 gantry-bench latency H H -m 8"},
         Given{"latency -i 7", "2 gantry-bench latency D D -m 8 -i 7"},
         Given{"bw -w 5", "2 gantry-bench bw D D -m 8 -w 5"},
+        Given{"bw -m 8 --layout 4:16", "2 gantry-bench bw D D -m 8 --layout 4:16"},
         Given{"bibw --gpus 1,0", "2 gantry-bench bibw D D -m 8 --gpus 1,0"},
         Given{"latency --baseline staged", "2 gantry-bench latency D D -m 8 --baseline staged"},
         Given{"latency --baseline user-pipelined",
@@ -107,6 +108,10 @@ TEST(Sizes, OfEachBenchmarkByDefault) {
     EXPECT_EQ(parsed("gantry-bench latency").sizes.back(), 4 * kMiB);
     EXPECT_EQ(parsed("gantry-bench accumulate").sizes.front(), kItemBytes);
     EXPECT_THAT(parsed("gantry-bench fetch_op").sizes, testing::ElementsAre(kItemBytes));
+}
+
+TEST(Sizes, OfRowsBeginWithOneRow) {
+    EXPECT_EQ(parsed("gantry-bench latency --layout 512:4K").sizes.front(), 512);
 }
 
 TEST(WindowOfOneSidedOperations, IsOfMpisMemoryWhereTheTargetIsInHostMemory) {

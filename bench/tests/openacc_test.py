@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """OpenACC memory on the simulated GPU: the placement A of gantry-bench, and programs that GCC compiles with -fopenacc. GCC's plugin for
 NVIDIA devices is a package of its own (Debian: libgomp-plugin-nvptx1); without it the tests that need it are not run, and say so."""
-import ctypes
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,15 +12,10 @@ from pathlib import Path
 from options_test import BUILD, MPIEXEC, run
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[1] / "apps" / "tests"))
+import openacc_plugin  # noqa: E402
+
 EXAMPLE = HERE.parents[1] / "docs" / "examples" / "openacc.c"
-
-
-def has_plugin():
-    try:
-        ctypes.CDLL("libgomp-plugin-nvptx.so.1")
-        return True
-    except OSError:
-        return False
 
 
 def has_compiler(folder):
@@ -38,8 +33,8 @@ class OpenAcc(unittest.TestCase):
         self.folder = folder.name
 
     def needs(self, plugin=False, compiler=False):
-        if plugin and not has_plugin():
-            self.skipTest("not run: there is no libgomp-plugin-nvptx.so.1 (Debian: libgomp-plugin-nvptx1)")
+        if plugin and not openacc_plugin.is_there():
+            self.skipTest(openacc_plugin.WITHOUT)
         if compiler and not has_compiler(self.folder):
             self.skipTest("not run: there is no GCC that takes -fopenacc")
 

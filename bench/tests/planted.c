@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A fault that benchmarks must show, preloaded between gantry-bench and its MPI: PLANTED=byte changes a byte of what
- * arrives, PLANTED=delay makes each call last five milliseconds longer. Host memory alone. */
+ * arrives, PLANTED=between one that lies between rows of 16 bytes, PLANTED=op takes the minimum where an allreduce asks
+ * for something else, PLANTED=delay makes each call last five milliseconds longer. Host memory alone. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
@@ -20,7 +21,9 @@ static void late(void) {
 }
 
 static void spoil(const void* buffer) {
-    if (plants("byte") && buffer != NULL && buffer != MPI_IN_PLACE) *(unsigned char*)buffer ^= 0x40;
+    if (buffer == NULL || buffer == MPI_IN_PLACE) return;
+    if (plants("byte")) *(unsigned char*)buffer ^= 0x40;
+    if (plants("between")) ((unsigned char*)buffer)[16] = 0x40;
 }
 
 /* --- messages: what was posted last is spoilt when it has come; what arrives in the last moment of a fan is as wrong */
@@ -144,7 +147,8 @@ CALL(Reduce, in,
 /* Those that the program itself uses between ranks are spoilt where they are of many numbers. */
 int MPI_Allreduce REDUCED {
     if (count > 1) late();
-    const int code = PMPI_Allreduce(out, in, count, type, op, comm);
+    const int wrong = count > 1 && plants("op");
+    const int code = PMPI_Allreduce(out, in, count, type, wrong ? MPI_MIN : op, comm);
     if (count > 1) spoil(in);
     return code;
 }

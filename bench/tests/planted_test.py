@@ -51,9 +51,30 @@ class Planted(unittest.TestCase):
                 self.assertNotEqual(code, 0, out)
                 self.assertRegex(err, f"gantry-bench: rank [0-2]: {name} of 4096 bytes by Gantry: rank [0-2] has ")
 
+    def test_a_wrong_byte_in_rows_and_one_between_them_end_the_benchmark(self):
+        for name in ("latency", "sendrecv", "bw", "bibw", "mr"):
+            for planted, sentence in (("byte", "wrong data in message"), ("between", "wrote between its rows, at byte 16")):
+                with self.subTest(f"{name}, {planted}"):
+                    code, out, err = self.bench(planted, name, "H", "H", "-m", "4K", "-i", "2", "--layout", "16:48")
+                    self.assertNotEqual(code, 0, out)
+                    self.assertIn(sentence, err)
+
+    def test_a_wrong_byte_of_any_type_and_another_operation_end_the_benchmark(self):
+        for kind in ("char", "int", "long", "float", "double"):
+            with self.subTest(kind):
+                code, out, err = self.bench("byte", "allreduce", "H", "-m", "4K", "-i", "2", "--type", kind, ranks=3)
+                self.assertNotEqual(code, 0, out)
+                self.assertRegex(err, "allreduce of 4096 bytes by Gantry: rank [0-2] has ")
+        for op in ("sum", "max", "bor", "bxor"):
+            with self.subTest(op):
+                code, out, err = self.bench("op", "allreduce", "H", "-m", "4K", "-i", "2", "--op", op, ranks=3)
+                self.assertNotEqual(code, 0, out)
+                self.assertRegex(err, "allreduce of 4096 bytes by Gantry: rank [0-2] has ")
+
     def test_nothing_planted_is_no_fault(self):
         for name in ("latency", "put"):
             self.assertEqual(self.bench("nothing", name, "H", "H", "-m", "8", "-i", "2")[0], 0)
+        self.assertEqual(self.bench("nothing", "bibw", "H", "H", "-m", "4K", "-i", "2", "--layout", "16:48")[0], 0)
 
     def test_a_delay_is_in_the_figures(self):
         for name in ("latency", "sendrecv", "put", "get"):

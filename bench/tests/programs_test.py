@@ -62,7 +62,7 @@ class Programs(unittest.TestCase):
         self.assertIn("its error is 0.5, above 1e-11", done.stderr)
 
     def test_a_row_for_each_test_of_comb_and_each_size_of_osu(self):
-        self.prints("comb", COMB)
+        self.prints("comb", "", f"cat > Comb_00_summary <<'END'\n{COMB}END")
         _, lines = self.run_programs("--only", "Comb", "--visible", "one")
         self.assertEqual([line["value"] for line in lines], [0.13, 2.0])
         self.prints("osu_latency", OSU.format(verdict="Fail"))

@@ -33,8 +33,14 @@ class Reproduce(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         row = json.loads(done.stdout)[0]
         self.assertGreater(row["world"], 0)
-        # A loaded machine says why it has no figure.
-        self.assertTrue(row["processes"] is not None or "this machine was busy" in row["note"], row)
+        self.assertLessEqual(row["processes_low"], row["processes"])
+        self.assertLessEqual(row["processes"], row["processes_high"])
+
+    def test_a_row_without_processes_says_why_in_their_column(self):
+        done = gantry("reproduce", "--rows", "2,4,12,15,16,17", "--json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for row in json.loads(done.stdout):
+            self.assertTrue(row["processes"] is None and row["processes_cell"].startswith("no "), row)
 
     def test_scale_prints_a_table_for_the_cluster_that_is_named(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -47,7 +53,9 @@ class Reproduce(unittest.TestCase):
             self.assertIn("<svg", page.read_text())
 
     def test_what_is_not_there_is_named(self):
-        for words, sentence in ((("scale", "--cluster", "cray"), "there is no cluster 'cray'"),
+        for words, sentence in ((("scale", "--cluster", "cray"), "cray not in {c2050-qdr"),
+                                (("scale", "--choices", "--sizes=-8"), "--sizes: Value -8 not in range"),
+                                (("scale", "--choices", "--collectives", "shout"), "shout not in {barrier"),
                                 (("scale", "--ranks", "7"), "7 is not a power of two"), (("reproduce", "--rows", "19"), "19")):
             done = gantry(*words)
             self.assertNotEqual(done.returncode, 0)

@@ -44,11 +44,11 @@ class Steps(unittest.TestCase):
     def test_the_script_runs_tests_by_name_and_prints_a_table_also_of_files(self):
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "steps.jsonl"
-            done = subprocess.run([SCRIPT, "--prefix", BUILD, "--steps", "5", "--no-linger", "--visible", "all", "--only", "allreduce, stream, apart 1K",
+            done = subprocess.run([SCRIPT, "--prefix", BUILD, "--steps", "5", "--no-idle-timeout", "--visible", "all", "--only", "allreduce, stream, apart 1K",
                                    "--out", out], env=environment(), capture_output=True, text=True, timeout=200)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             lines = [json.loads(line) for line in out.read_text().splitlines()]
-            self.assertEqual([line["column"] for line in lines], ["Gantry", "Gantry, no linger"])
+            self.assertEqual([line["column"] for line in lines], ["Gantry", "Gantry, no idle timeout"])
             again = subprocess.run([SCRIPT, "--table", out], capture_output=True, text=True, timeout=60)
             self.assertEqual(again.stdout, done.stdout)
             self.assertRegex(done.stdout, r"(?m)^allreduce, stream, apart 1K +all +1024 first_5_us +[0-9.]+ +[0-9.]+")

@@ -17,10 +17,12 @@ enum class Unit {
     times   // so many times the baseline's
 };
 
-// What one way of measuring gave, or why it gave nothing.
+// What one way of measuring gave, with the interval it lies in where it does not repeat exactly; or, in
+// a few words, why it gave nothing.
 struct Ours {
-    std::optional<double> value{};
+    std::optional<double> value{}, low{}, high{};
     std::string reason{};
+    std::string story{};  // more of the setting, or of the reason
 };
 
 enum class Verdict { holds, missed, not_shown };
@@ -47,11 +49,12 @@ struct Evidence {
 };
 
 std::string words(Unit unit, const std::optional<double>& value);
+std::string words(Unit unit, const Ours& ours);  // never empty
 std::string words(Verdict verdict);
 
 // The rows that the simulated world shows; only those in `rows`, all if that is empty.
 void add_world_figures(Evidence& evidence, const std::vector<int>& rows);
-// Runs of gantry-bench: on the simulated GPU, and on a GPU where there is one.
+// Runs of gantry-bench and of the applications: on the simulated GPU, and on a GPU where there is one.
 // `scale`: how much slower than its machine the simulated GPU is, so that this one keeps up.
 void add_process_figures(Evidence& evidence, const std::string& folder, int scale);
 

@@ -2,8 +2,10 @@
 //
 // gantry-world: what `gantry reproduce` and `gantry scale` start. It holds the simulated world, which the
 // library and its tools do not.
+#include "choices.hpp"
 #include "figure.hpp"
 #include "scale.hpp"
+#include "tools/command_line.hpp"
 #include "world/harness/published.hpp"
 
 #include <CLI/CLI.hpp>
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <malloc.h>
 
 namespace gantry::reproduce {
 namespace {
@@ -45,6 +48,9 @@ int reproduce(const ReproduceOptions& options) {
         add_process_figures(evidence,
                             std::filesystem::read_symlink("/proc/self/exe").parent_path().string(),
                             options.scale);
+    else
+        for (Figure& figure : evidence.figures)
+            figure.processes.reason = figure.gpu.reason = "not asked for";
     if (options.json)
         fmt::print("{}\n", json_of(evidence));
     else
@@ -70,6 +76,9 @@ int reproduce(const ReproduceOptions& options) {
 
 int main(int argc, char** argv) {
     using namespace gantry::reproduce;
+    // The pools of a thousand ranks take memory where somebody writes, not where calloc clears what it has
+    // had before.
+    mallopt(M_MMAP_THRESHOLD, gantry::kMiB);
     CLI::App app(
         "The simulated world as a program: published figures, and the applications at scale",
         "gantry");
@@ -84,8 +93,9 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1, 18));
     reproduce_command->add_option("--html", options.html, "write one page with charts")
         ->type_name("FILE");
-    reproduce_command->add_flag("!--no-processes", options.processes,
-                                "only the world: no jobs on the simulated or a real GPU");
+    reproduce_command->add_flag_callback(
+        "--no-processes", [&options] { options.processes = false; },
+        "only the world: no jobs on the simulated or a real GPU");
     reproduce_command
         ->add_option(
             "--scale", options.scale,
@@ -99,7 +109,9 @@ int main(int argc, char** argv) {
     scale_options.ranks = {8, 16, 32, 64};
     CLI::App* scale_command = app.add_subcommand(
         "scale", "steps of lbm and awp by every exchange, and collectives, on described clusters");
-    scale_command->add_option("--ranks", scale_options.ranks, "how many (powers of two, 8 to 1024)")
+    scale_command
+        ->add_option("--ranks", scale_options.ranks,
+                     "how many ranks, one run for each (powers of two, 8 to 1024)")
         ->delimiter(',')
         ->check([](const std::string& text) {
             const int ranks = std::atoi(text.c_str());
@@ -108,13 +120,55 @@ int main(int argc, char** argv) {
                        : text + " is not a power of two from 8 to 1024";
         })
         ->capture_default_str();
-    scale_command->add_option("--cluster", scale_options.cluster,
-                              "c2050-qdr, m2070-qdr or h200-ndr; all by default");
+    std::vector<std::string> clusters;
+    for (const auto& cluster : gantry::world::clusters())
+        clusters.emplace_back(cluster.name);
+    scale_command
+        ->add_option("--cluster", scale_options.cluster,
+                     "c2050-qdr, m2070-qdr or h200-ndr; all by default")
+        ->check(CLI::IsMember(clusters));
+    scale_command
+        ->add_option("--only", scale_options.only,
+                     "LBM-3D, LBM-1D, AWP or collectives; all by default")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"LBM-3D", "LBM-1D", "AWP", "collectives"}));
     scale_command->add_option("--html", scale_options.picture, "write the charts")
         ->type_name("FILE");
     scale_command->add_flag("--json", scale_options.json, "as JSON");
-    CLI11_PARSE(app, argc, argv);
+    ChoicesOptions choices_options;
+    choices_options.sizes = {8, 4 * gantry::kKiB, 64 * gantry::kKiB, gantry::kMiB,
+                             16 * gantry::kMiB};
+    bool by_choice = false;
+    scale_command->add_flag("--choices", by_choice,
+                            "instead: collectives as the planner chooses them, beside each other "
+                            "algorithm fixed in turn; what takes 1.25 times the best is marked");
+    scale_command
+        ->add_option("--collectives", choices_options.operations,
+                     "of --choices: these alone (bcast,allreduce ...)")
+        ->delimiter(',')
+        ->check(CLI::IsMember(gantry::reproduce::collectives_of_choices()));
+    scale_command
+        ->add_option("--sizes", choices_options.sizes,
+                     "of --choices: bytes of a vector, or of all blocks of a rank together")
+        ->delimiter(',')
+        ->check(CLI::Range(gantry::Bytes{1}, gantry::kGiB))
+        ->transform(CLI::AsSizeValue(false));
+    scale_command->add_flag("--host", choices_options.host, "of --choices: host memory");
+    scale_command->add_flag("--only-chosen", choices_options.only_chosen,
+                            "of --choices: without the other algorithms");
+    app.failure_message(gantry::command_line::mistake);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& end) {
+        return gantry::command_line::exit_code(app, end);
+    }
     if (*placements_command) return print_placements();
+    if (by_choice) {
+        choices_options.cluster = scale_options.cluster;
+        choices_options.ranks = scale_options.ranks;
+        choices_options.json = scale_options.json;
+        return choices(choices_options);
+    }
     if (*scale_command) return scale(scale_options);
     return reproduce(options);
 }

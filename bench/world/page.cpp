@@ -14,14 +14,15 @@ std::string published(const Figure& figure) {
     return words(figure.unit, figure.published) + (figure.verified ? "" : " *");
 }
 
-std::string reasons(const Figure& figure) {
+std::string stories(const Figure& figure) {
     std::string text = figure.note;
     const auto add = [&text](const char* where, const Ours& ours) {
-        if (ours.value || ours.reason.empty()) return;
-        text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", where, ours.reason);
+        if (!ours.story.empty())
+            text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", where, ours.story);
     };
     add("world", figure.world);
     add("processes", figure.processes);
+    add("GPU", figure.gpu);
     return text;
 }
 
@@ -33,17 +34,18 @@ void print_table(const Evidence& evidence) {
         "x' how many times "
         "it.\n*: remembered, not verified. World: the simulated world (virtual time, repeats "
         "exactly); "
-        "processes: real ones of this machine on the simulated GPU.\n\n");
-    fmt::print("{:>3}  {:<58}{:>11}{:>10}{:>11}{:>9}{:>9}  {}\n", "row", "claim", "published",
+        "processes: real ones of this machine on the simulated GPU, with the interval of "
+        "the median.\n\n");
+    fmt::print("{:>3}  {:<58}{:>11}{:>18}  {:<24}{:<10}{:>9}  {}\n", "row", "claim", "published",
                "world", "processes", "GPU", "ideal", "verdict");
     for (const Figure& figure : evidence.figures) {
-        fmt::print("{:>3}  {:<58}{:>11}{:>10}{:>11}{:>9}{:>9}  {}{}\n", figure.row, figure.claim,
-                   published(figure), words(figure.unit, figure.world.value),
-                   words(figure.unit, figure.processes.value), words(figure.unit, figure.gpu.value),
+        fmt::print("{:>3}  {:<58}{:>11}{:>18}  {:<24}{:<10}{:>9}  {}{}\n", figure.row, figure.claim,
+                   published(figure), words(figure.unit, figure.world),
+                   words(figure.unit, figure.processes), words(figure.unit, figure.gpu),
                    words(figure.unit, figure.ideal), words(figure.verdict()),
                    figure.bound().empty() ? "" : ": " + figure.bound());
         fmt::print("{:>5}{}; beside {}\n", "", figure.setting, figure.baseline);
-        if (const std::string why = reasons(figure); !why.empty()) fmt::print("{:>5}{}\n", "", why);
+        if (const std::string why = stories(figure); !why.empty()) fmt::print("{:>5}{}\n", "", why);
     }
 }
 
@@ -63,11 +65,14 @@ std::string json_of(const Evidence& evidence) {
                        {"verified", figure.verified},
                        {"world", number(figure.world.value)},
                        {"processes", number(figure.processes.value)},
+                       {"processes_low", number(figure.processes.low)},
+                       {"processes_high", number(figure.processes.high)},
+                       {"processes_cell", words(figure.unit, figure.processes)},
                        {"gpu", number(figure.gpu.value)},
                        {"ideal", number(figure.ideal)},
                        {"bound", figure.bound()},
                        {"verdict", words(figure.verdict())},
-                       {"note", reasons(figure)}});
+                       {"note", stories(figure)}});
     return all.dump(1);
 }
 
@@ -97,8 +102,8 @@ std::string page_of(const Evidence& evidence) {
             "class=\"small\">{}</div><td>{}<td>{}<td>{}"
             "<td>{}<td>{}<td class=\"{}\">{}<div class=\"small\">{}</div></tr>\n",
             figure.row, escaped(figure.claim), escaped(figure.setting), escaped(figure.baseline),
-            escaped(reasons(figure)), published(figure), words(figure.unit, figure.world.value),
-            words(figure.unit, figure.processes.value), words(figure.unit, figure.gpu.value),
+            escaped(stories(figure)), published(figure), words(figure.unit, figure.world),
+            words(figure.unit, figure.processes), words(figure.unit, figure.gpu),
             words(figure.unit, figure.ideal), figure.verdict() == Verdict::missed ? "missed" : "",
             words(figure.verdict()), figure.bound());
     page += "</table>\n<h2>Bars</h2>\n";

@@ -33,7 +33,8 @@ AppTimes measure_app(const world::Cluster& cluster, const world::AppCase& step,
                      const std::vector<world::Halo>& ways);
 
 struct ScaleOptions {
-    std::string cluster;  // empty: all
+    std::string cluster;            // empty: all
+    std::vector<std::string> only;  // series, and "collectives"; empty: all
     std::vector<int> ranks;
     std::string picture;  // empty: none
     bool json = false;

@@ -11,7 +11,8 @@
 namespace gantry::personality {
 namespace {
 
-int not_built(const char* name) {
+// Not used where an MPI has no such extension.
+[[maybe_unused]] int not_built(const char* name) {
     std::fprintf(stderr, "gantry: %s is an extension of another MPI that Gantry does not have\n",
                  name);
     return error(MPI_ERR_UNSUPPORTED_OPERATION);

@@ -60,6 +60,16 @@ void find(void* library, const char* symbol, Function*& function) {
     find(library, "MPIX_Win_create_errhandler_x", standard.Win_create_errhandler_x);
     find(library, "MPIX_File_create_errhandler_x", standard.File_create_errhandler_x);
     find(library, "MPIX_Session_create_errhandler_x", standard.Session_create_errhandler_x);
+    find(library, "MPIX_Comm_revoke", standard.Comm_revoke);
+    find(library, "MPIX_Comm_is_revoked", standard.Comm_is_revoked);
+    find(library, "MPIX_Comm_shrink", standard.Comm_shrink);
+    find(library, "MPIX_Comm_ishrink", standard.Comm_ishrink);
+    find(library, "MPIX_Comm_agree", standard.Comm_agree);
+    find(library, "MPIX_Comm_iagree", standard.Comm_iagree);
+    find(library, "MPIX_Comm_get_failed", standard.Comm_get_failed);
+    find(library, "MPIX_Comm_ack_failed", standard.Comm_ack_failed);
+    find(library, "MPIX_Comm_failure_ack", standard.Comm_failure_ack);
+    find(library, "MPIX_Comm_failure_get_acked", standard.Comm_failure_get_acked);
 }
 
 bool is_mpi_library(const char* file) {

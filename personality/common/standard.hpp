@@ -23,6 +23,16 @@ struct Standard {
     decltype(&::MPIX_Win_create_errhandler_x) Win_create_errhandler_x;
     decltype(&::MPIX_File_create_errhandler_x) File_create_errhandler_x;
     decltype(&::MPIX_Session_create_errhandler_x) Session_create_errhandler_x;
+    decltype(&::MPIX_Comm_revoke) Comm_revoke;
+    decltype(&::MPIX_Comm_is_revoked) Comm_is_revoked;
+    decltype(&::MPIX_Comm_shrink) Comm_shrink;
+    decltype(&::MPIX_Comm_ishrink) Comm_ishrink;
+    decltype(&::MPIX_Comm_agree) Comm_agree;
+    decltype(&::MPIX_Comm_iagree) Comm_iagree;
+    decltype(&::MPIX_Comm_get_failed) Comm_get_failed;
+    decltype(&::MPIX_Comm_ack_failed) Comm_ack_failed;
+    decltype(&::MPIX_Comm_failure_ack) Comm_failure_ack;
+    decltype(&::MPIX_Comm_failure_get_acked) Comm_failure_get_acked;
 };
 
 // Filled when the personality is loaded, before anybody can call it.

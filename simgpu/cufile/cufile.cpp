@@ -3,7 +3,8 @@
 // puts that folder into LD_LIBRARY_PATH has it. As the real one it takes device addresses and a file that
 // is open with O_DIRECT; unlike that one it copies through host memory of its own, a chunk at a time.
 //
-// SIMGPU_CUFILE=module=0: without the kernel module. refuse=register: of no file system. short: each call
+// SIMGPU_CUFILE=module=0: without the kernel module; pci: by the kernel's own copies. opened: the driver is open
+// already. refuse=register: of no file system. short: each call
 // moves half of what it was asked for. error=NUMBER: calls that move bytes fail with that errno. Counts are
 // read through simgpu_cufile_calls.
 #include <dlfcn.h>
@@ -25,7 +26,6 @@
 namespace {
 
 constexpr std::size_t kChunk = 1 << 20;
-constexpr int kFileError = 5000;
 constexpr int kContextOfPointer = 1;  // CU_POINTER_ATTRIBUTE_CONTEXT
 
 struct Driver {
@@ -79,7 +79,8 @@ ssize_t in_chunks(const void* memory, std::size_t bytes, Move move) {
     if (told("short") && bytes > 1) bytes /= 2;
     void* context = nullptr;
     const auto address = reinterpret_cast<std::uint64_t>(memory);
-    if (driver().context_of(&context, kContextOfPointer, address) != 0) return -(kFileError + 22);
+    if (driver().context_of(&context, kContextOfPointer, address) != 0)
+        return -kCufilePointerInvalid;
     driver().push(context);
     const std::unique_ptr<char[]> chunk(new char[std::min(bytes, kChunk)]);
     ssize_t moved = 0;
@@ -98,15 +99,16 @@ ssize_t in_chunks(const void* memory, std::size_t bytes, Move move) {
 }  // namespace
 
 EXPORT CufileError cuFileDriverOpen() {
-    return {};
+    return {told("opened") ? kCufileAlreadyOpen : 0, 0};
 }
 EXPORT CufileError cuFileDriverGetProperties(CufileProperties* properties) {
     properties->kernel_module_major = told("module=0") ? 0 : 2;
+    properties->supported = told("pci") ? 1u << kCufileNvmeByPci : 0;
     return {};
 }
 EXPORT CufileError cuFileHandleRegister(void** handle, CufileDescription* description) {
-    if (told("refuse=register") || (fcntl(description->handle.file, F_GETFL) & O_DIRECT) == 0)
-        return {kFileError + 27, 0};
+    if (told("refuse=register")) return {kCufileFileNotSupported, 0};
+    if ((fcntl(description->handle.file, F_GETFL) & O_DIRECT) == 0) return {kCufileNotDirect, 0};
     *handle = new File{description->handle.file};
     ++g_files;
     return {};

@@ -2,9 +2,11 @@
 //
 // As much of NVML as mpiexec asks: the devices of SIMGPU's `dev`, all of them, whatever
 // CUDA_VISIBLE_DEVICES says, with the UUIDs and PCI addresses that the simulated driver gives them.
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 namespace {
 
@@ -31,7 +33,17 @@ unsigned number_of(const void* device) {
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
+// NVIDIA's starts a thread, too, which stays.
 EXPORTED int nvmlInit_v2() {
+    pthread_t thread;
+    pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+            for (;;)
+                pause();
+        },
+        nullptr);
+    pthread_detach(thread);
     return kSuccess;
 }
 

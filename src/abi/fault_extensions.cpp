@@ -94,4 +94,26 @@ int MPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group* failedgrp) {
     if (call.failed()) return call.leave();
     return call.leave(mpi::comm_failure_get_acked(*comm_, failedgrp));
 }
+
+int MPIX_Win_revoke(MPI_Win win) {
+    Call call("MPIX_Win_revoke", When::running);
+    auto* win_ = call.object("win", win);
+    if (call.failed()) return call.leave();
+    return call.leave(mpi::win_revoke(*win_));
+}
+
+int MPIX_Win_get_failed(MPI_Win win, MPI_Group* failedgrp) {
+    Call call("MPIX_Win_get_failed", When::running);
+    auto* win_ = call.object("win", win);
+    call.pointer("failedgrp", failedgrp);
+    if (call.failed()) return call.leave();
+    return call.leave(mpi::win_get_failed(*win_, failedgrp));
+}
+
+int MPIX_File_revoke(MPI_File fh) {
+    Call call("MPIX_File_revoke", When::running);
+    auto* fh_ = call.object("fh", fh);
+    if (call.failed()) return call.leave();
+    return call.leave(mpi::file_revoke(*fh_));
+}
 }

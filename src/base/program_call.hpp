@@ -2,7 +2,7 @@
 //
 // ProgramCall: a function of the program that a coroutine wants called, such as a reduction
 // function. Such a function may need what only the program's own threads have (a Python
-// interpreter's lock), and another thread may hold that and stand before the gate. So the coroutine
+// interpreter's lock), and another thread may hold that and stand waiting for the lock. So the coroutine
 // waits where functions of the program have to wait (Executor::program_calls_wait), and one of the
 // program's threads calls the function from outside of the engine (mpi/engine/program_calls.hpp).
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/segment.hpp"
 
-#include <dirent.h>
+#include "base/process_state.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -53,54 +54,6 @@ Status system_failure(int error_class, const char* attempt, const char* what, By
                    std::strerror(errno), advice);
 }
 
-// The state letter and start time in /proc/<pid>/stat; the program name before them may hold
-// anything, so read from its end.
-struct ProcessState {
-    char letter = 'X';
-    std::uint64_t start_time = 0;
-};
-ProcessState process_state(int process) {
-    ProcessState state;
-    std::FILE* file = std::fopen(fmt::format("/proc/{}/stat", process).c_str(), "re");
-    if (file == nullptr) return state;
-    char text[1024];
-    const std::size_t length = std::fread(text, 1, sizeof text - 1, file);
-    std::fclose(file);
-    text[length] = '\0';
-    const char* field = std::strrchr(text, ')');
-    if (field == nullptr || field[1] == '\0') return state;
-    state.letter = field[2];
-    field += 2;
-    constexpr int kFieldsToStartTime = 19;
-    for (int i = 0; i < kFieldsToStartTime && field != nullptr; ++i) {
-        field = std::strchr(field, ' ');
-        if (field != nullptr) ++field;
-    }
-    if (field != nullptr) state.start_time = std::strtoull(field, nullptr, 10);
-    return state;
-}
-
-// A program may end its main thread and go on in others: the process then looks dead except for its
-// threads.
-bool has_other_threads(int process) {
-    DIR* threads = opendir(fmt::format("/proc/{}/task", process).c_str());
-    if (threads == nullptr) return false;
-    int entries = 0;
-    while (readdir(threads) != nullptr)
-        ++entries;
-    closedir(threads);
-    constexpr int kDotAndDotDot = 2;
-    return entries > kDotAndDotDot + 1;
-}
-
-// A process that is ending gives up its memory, and with it its program, before its descriptors; it
-// is a zombie only later.
-bool has_no_program(int process) {
-    char target[8];
-    return readlink(fmt::format("/proc/{}/exe", process).c_str(), target, sizeof target) < 0 &&
-           errno == ENOENT;
-}
-
 }  // namespace
 
 Bytes page_bytes() {
@@ -108,17 +61,14 @@ Bytes page_bytes() {
 }
 
 std::uint64_t own_start_time() {
-    return process_state(getpid()).start_time;
+    return process_start_time(getpid());
 }
 
 bool maker_is_alive(const SegmentName& name, std::uint64_t start_time) {
     struct stat about {};
     if (stat(path_of(name).c_str(), &about) == 0 && about.st_ino == name.inode) return true;
     // The descriptor is gone: the process ended, or something in it closed all descriptors.
-    const ProcessState state = process_state(name.process);
-    if (state.start_time != start_time) return false;
-    if (has_other_threads(name.process)) return true;
-    return state.letter != 'Z' && state.letter != 'X' && !has_no_program(name.process);
+    return process_start_time(name.process) == start_time && !process_has_ended(name.process);
 }
 
 // --- SegmentMapping ------------------------------------------------------------------------------
@@ -190,12 +140,15 @@ Result<Segment> Segment::create(const char* what, Bytes bytes, Backing backing) 
 Result<Segment> Segment::open(const char* what, const SegmentName& name) {
     const std::string path = path_of(name);
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (descriptor < 0)
-        return failure(MPI_ERR_OTHER,
+    if (descriptor < 0) {
+        const int why = errno;
+        const bool ended = main_thread_has_ended(name.process);
+        return failure(ended ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER,
                        "shm: opening {} at {}: {}. All ranks of a node must run as one user, in "
                        "one process namespace "
                        "(container), and must still be running",
-                       what, path, std::strerror(errno));
+                       what, path, std::strerror(why));
+    }
     struct stat about {};
     fstat(descriptor, &about);
     Segment segment(what, descriptor, static_cast<Bytes>(about.st_size), about.st_ino);

@@ -40,7 +40,7 @@ Task<Status> by_messages(Executor& executor, Team team, ReductionCall call, plan
     Run run(team);
     if (plan.algorithm == plan::Algorithm::hierarchical) {
         Status done =
-            co_await allreduce_hierarchical(executor, run, source, sink, reducer, plan.lanes);
+            co_await allreduce_hierarchical(executor, run, source, sink, reducer, plan.leaders);
         co_return done;
     }
     reducer = placed(team, source, sink, reducer);

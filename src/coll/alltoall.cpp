@@ -138,7 +138,7 @@ Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {
         Result<plan::CollPlan> met =
             co_await exchange_directly(executor, as_it_is, std::move(traffic), question);
         if (!met.ok()) co_return std::move(met).status();
-        if (is_on_board(met->algorithm)) co_return success();
+        if (goes_over_node_segment(met->algorithm)) co_return success();
     }
     Status exchanged;
     if (outgoing.apart())

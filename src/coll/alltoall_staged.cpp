@@ -9,16 +9,15 @@
 //     in             | 1 | 3 | 2 | copy in | ...
 //
 // Ranks of the own node store into each other's mapped memory instead (exchange_directly), or send
-// device messages. Blocks that are too large, or not in device memory, are messages of their own, so
-// messages are the same whoever stages what: one a block.
+// device messages. Blocks that are too large, or not in device memory, go from where they lie. There is one
+// message for each block, whichever side stages.
 //
-// Each direction takes batches in the order of steps (to the rank s above, from the rank s below), and
-// has so many bytes and messages under way at most. The oldest step that is not done anywhere is then
+// Each direction takes batches in the order of steps (step s: to rank + s, from rank - s), and has so
+// many bytes and messages under way at most. The lowest step that is not done on all ranks is then
 // under way at both its ranks, so nobody waits in a circle. A direction that gets no page-locked memory
 // and holds none goes on with messages of device memory.
 //
 //     steps 1; messages sent per rank P - 1; memory: at most twice plan::kStagedLimits.pinned, page-locked
-#include "base/scope.hpp"
 #include "coll/alltoall.hpp"
 #include "coll/node/exchange.hpp"
 #include "coll/host_image.hpp"
@@ -26,6 +25,7 @@
 #include "plan/coll_limits.hpp"
 #include "transfer/context.hpp"
 #include "transfer/mover.hpp"
+#include "transfer/pipeline/stage.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -38,7 +38,7 @@ enum class Way : std::uint8_t { out, in };
 struct Batch {
     int first = 0, end = 0;  // steps
     Bytes bytes = 0;
-    bool staged = false;
+    bool may_stage = false;  // where page-locked memory is free
     int steps() const { return end - first; }
 };
 
@@ -64,17 +64,18 @@ class Direction {
                 waiting_ = &left;
                 Status none = co_await left;
             }
-            transfer::Slot slot;
-            while (batch.staged) {
-                slot = pool_->try_acquire(batch.bytes, transfer::SlotUse::ahead);
-                if (slot.units > 0 || in_pinned_ == 0) break;
+            transfer::HeldSlot slot;
+            while (batch.may_stage) {
+                slot = transfer::HeldSlot::try_take(run_.team.context->pools, batch.bytes,
+                                                    transfer::SlotUse::ahead);
+                if (slot || in_pinned_ == 0) break;
                 Completion left(executor);
                 waiting_ = &left;
                 Status none = co_await left;
             }
             messages_ += batch.steps();
-            (slot.units > 0 ? in_pinned_ : apart_) += batch.bytes;
-            passing.spawn(pass(executor, batch, slot));
+            (slot ? in_pinned_ : apart_) += batch.bytes;
+            passing.spawn(pass(executor, batch, std::move(slot)));
         }
         Status passed = co_await passing.join(executor);
         co_return passed;
@@ -88,12 +89,9 @@ class Direction {
 
     // The pool is made when something is to be staged.
     bool there_is_pinned(Bytes bytes) {
-        if (pool_ == nullptr) {
-            Result<transfer::SlotPool*> pool =
-                run_.team.context->pools.own(transport::Pool::device_slots);
-            if (pool.ok()) pool_ = *pool;
-        }
-        return pool_ != nullptr && bytes <= pool_->largest();
+        Result<transfer::SlotPool*> pool =
+            run_.team.context->pools.own(transport::Pool::device_slots);
+        return pool.ok() && bytes <= (*pool)->largest();
     }
 
     // One block each, or neighbours that are staged together.
@@ -106,7 +104,7 @@ class Direction {
             const bool staged = bytes > 0 && bytes <= plan::kStagedLimits.largest_block &&
                                 !on_host(run_.team, block) && there_is_pinned(bytes);
             Batch* const last = all.empty() ? nullptr : &all.back();
-            if (last != nullptr && staged && last->staged && last->end == step &&
+            if (last != nullptr && staged && last->may_stage && last->end == step &&
                 last->bytes + bytes <= unit_) {
                 last->end = step + 1;
                 last->bytes += bytes;
@@ -119,9 +117,9 @@ class Direction {
 
     bool has_room(const Batch& batch) const {
         if (messages_ > 0 && messages_ + batch.steps() > most_messages_) return false;
-        const Bytes before = batch.staged ? in_pinned_ : apart_;
-        return before == 0 || before + batch.bytes <= (batch.staged ? plan::kStagedLimits.pinned
-                                                                    : plan::kStagedLimits.apart);
+        const Bytes before = batch.may_stage ? in_pinned_ : apart_;
+        return before == 0 || before + batch.bytes <= (batch.may_stage ? plan::kStagedLimits.pinned
+                                                                       : plan::kStagedLimits.apart);
     }
 
     // In the order of their addresses, where blocks follow each other by rank.
@@ -167,18 +165,19 @@ class Direction {
         co_return copied;
     }
 
-    Task<Status> pass(Executor& executor, Batch batch, transfer::Slot slot) {
-        const bool staged = slot.units > 0;
+    Task<Status> pass(Executor& executor, Batch batch, transfer::HeldSlot slot) {
+        const bool staged = static_cast<bool>(slot);
         const std::vector<Part> all = parts(batch);
         if (staged && way_ == Way::out) {
-            Status copied = co_await copy_parts(executor, all, slot.memory);
+            Status copied = co_await copy_parts(executor, all, slot.memory());
             run_.note(std::move(copied));
         }
         InFlight messages(run_);
         for (int step = batch.first; step < batch.end; ++step) {
             const Part& part = all[static_cast<std::size_t>(step - batch.first)];
             p2p::Buffer buffer = part.block;
-            if (staged) buffer = transfer::bytes_buffer(slot.memory + part.at, part.block.bytes());
+            if (staged)
+                buffer = transfer::bytes_buffer(slot.memory() + part.at, part.block.bytes());
             if (way_ == Way::out)
                 messages.send(buffer, peer(step));
             else
@@ -186,10 +185,10 @@ class Direction {
         }
         Status passed = co_await messages.all(executor);
         if (staged && way_ == Way::in && !run_.failed()) {
-            passed = co_await copy_parts(executor, all, slot.memory);
+            passed = co_await copy_parts(executor, all, slot.memory());
             run_.note(std::move(passed));
         }
-        if (staged) pool_->release(slot);
+        slot.give_back();
         (staged ? in_pinned_ : apart_) -= batch.bytes;
         messages_ -= batch.steps();
         if (waiting_ != nullptr) std::exchange(waiting_, nullptr)->complete(success());
@@ -201,11 +200,10 @@ class Direction {
     const Way way_;
     const Bytes unit_;
     const int most_messages_;
-    transfer::SlotPool* pool_ = nullptr;
     // Under way.
     int messages_ = 0;
-    Bytes in_pinned_ = 0, apart_ = 0;
-    Completion* waiting_ = nullptr;  // for one of them to end
+    Bytes in_pinned_ = 0, apart_ = 0;  // in slots; without one
+    Completion* waiting_ = nullptr;    // for one of them to end
 };
 
 // Whether each rank is on another node.
@@ -249,7 +247,7 @@ Task<Status> exchange_in_node(Executor& executor, Run& run, const Blocks& outgoi
         Result<plan::CollPlan> met =
             co_await exchange_directly(executor, inside, std::move(traffic), question);
         if (!met.ok()) run.note(met.status());
-        if (!met.ok() || is_on_board(met->algorithm)) co_return run.status();
+        if (!met.ok() || goes_over_node_segment(met->algorithm)) co_return run.status();
     }
     Status exchanged = co_await message_in_node(executor, run, outgoing, incoming, far);
     co_return exchanged;

@@ -36,7 +36,7 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int 
 Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
     const plan::CallQuestion question{.operation = plan::Collective::bcast,
                                       .bytes = buffer.bytes()};
-    const plan::CollPlan plan = plan_of(team, question);
+    const plan::CollPlan plan = plan_of(team, question, buffer);
     if (plan.meet)
         return on_node(executor, bcast_directly(executor, team, buffer, root, question),
                        [&executor, team, buffer, root](plan::CollPlan other) {

@@ -5,6 +5,7 @@
 //
 //     steps log2 P, or P - 1; bytes sent per rank n (P - 1) / P; memory: none
 #include "coll/shares.hpp"
+#include "coll/staged_vector.hpp"
 
 namespace gantry::coll {
 namespace {
@@ -18,7 +19,12 @@ Task<Status> exchange_some(Executor& executor, Run& run, p2p::Buffer outgoing, i
     co_return met;
 }
 
-Task<Status> doubling(Executor& executor, Run& run, p2p::Buffer vector, Shares shares, int root) {
+void tell(StagedVector* staged, const Run& run, const Shares& shares, int first, int end) {
+    if (staged != nullptr && !run.failed()) staged->came(shares.start(first), shares.start(end));
+}
+
+Task<Status> doubling(Executor& executor, Run& run, p2p::Buffer vector, Shares shares, int root,
+                      StagedVector* staged) {
     const int size = run.size(), relative = (run.rank() - root + size) % size;
     for (int distance = 1; distance < size; distance *= 2) {
         const int partner = relative ^ distance, peer = (partner + root) % size;
@@ -26,16 +32,20 @@ Task<Status> doubling(Executor& executor, Run& run, p2p::Buffer vector, Shares s
         Status met =
             co_await exchange_some(executor, run, shares.range(vector, mine, mine + distance), peer,
                                    shares.range(vector, theirs, theirs + distance), peer);
+        tell(staged, run, shares, theirs, theirs + distance);
     }
     co_return run.status();
 }
 
-Task<Status> ring(Executor& executor, Run& run, p2p::Buffer vector, Shares shares, int root) {
+Task<Status> ring(Executor& executor, Run& run, p2p::Buffer vector, Shares shares, int root,
+                  StagedVector* staged) {
     const int size = run.size(), relative = (run.rank() - root + size) % size;
     const int to = (run.rank() + 1) % size, from = (run.rank() - 1 + size) % size;
     for (int step = 0; step < size - 1; ++step) {
         Status met = co_await exchange_some(executor, run, shares.around(vector, relative - step),
                                             to, shares.around(vector, relative - step - 1), from);
+        const int came = ((relative - step - 1) % size + size) % size;
+        tell(staged, run, shares, came, came + 1);
     }
     co_return run.status();
 }
@@ -43,10 +53,11 @@ Task<Status> ring(Executor& executor, Run& run, p2p::Buffer vector, Shares share
 }  // namespace
 
 Task<Status> gather_shares(Executor& executor, Run& run, p2p::Buffer vector, Shares shares,
-                           int root) {
+                           int root, StagedVector* staged) {
     const int size = run.size();
-    if ((size & (size - 1)) == 0) return doubling(executor, run, vector, std::move(shares), root);
-    return ring(executor, run, vector, std::move(shares), root);
+    if ((size & (size - 1)) == 0)
+        return doubling(executor, run, vector, std::move(shares), root, staged);
+    return ring(executor, run, vector, std::move(shares), root, staged);
 }
 
 Task<Status> gather_shares_at(Executor& executor, Run& run, p2p::Buffer vector, Shares shares,

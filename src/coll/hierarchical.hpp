@@ -2,10 +2,10 @@
 //
 // Hierarchical operations of ranks on several nodes: a row of operations of the ranks of each node and
 // of those that stand for the nodes (coll/nodes.hpp). Every part is planned for itself, so inside a node
-// it goes over the board and mapped memory where it can; reductions of device memory are made there
+// it goes over the node segment and mapped memory where it can; reductions of device memory are made there
 // by kernels. A rank that failed in one part says so in the next ones (Team::before).
 //
-// `lanes`: the ranks of each node that work between nodes, each with its share of a vector; 1: a
+// `leaders`: the ranks of each node that work between nodes, each with its share of a vector; 1: a
 // leader alone.
 #pragma once
 
@@ -21,8 +21,8 @@ Task<Status> bcast_hierarchical(Executor& executor, Run& run, p2p::Buffer buffer
 // Of equal blocks, where ranks of a node follow each other; this rank's is in place already.
 Task<Status> allgather_hierarchical(Executor& executor, Run& run, Blocks all);
 Task<Status> allreduce_hierarchical(Executor& executor, Run& run, p2p::Buffer source,
-                                    p2p::Buffer sink, Reducer reducer, int lanes);
+                                    p2p::Buffer sink, Reducer reducer, int leaders);
 Task<Status> reduce_hierarchical(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer sink,
-                                 Reducer reducer, int root, int lanes);
+                                 Reducer reducer, int root, int leaders);
 
 }  // namespace gantry::coll

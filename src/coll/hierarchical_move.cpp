@@ -33,7 +33,7 @@ Task<Status> barrier_hierarchical(Executor& executor, Run& run) {
 Task<Status> bcast_hierarchical(Executor& executor, Run& run, p2p::Buffer buffer, int root) {
     Nodes& nodes = nodes_of(run.team);
     const int number = nodes.number_of(root), node = nodes.node_of(root);
-    const bool everywhere = number < nodes.lanes, at_root = nodes.node() == node;
+    const bool everywhere = number < nodes.leaders, at_root = nodes.node() == node;
     const int lead = everywhere ? number : 0;
     Status told;
     if (at_root && !everywhere) {
@@ -41,7 +41,8 @@ Task<Status> bcast_hierarchical(Executor& executor, Run& run, p2p::Buffer buffer
         run.note(std::move(told));
     }
     if (nodes.number() == lead) {
-        told = co_await bcast(executor, across_of(run, nodes, 1), buffer, node);
+        const Team across = across_of(run, nodes, 1, plan::Collective::bcast, buffer.bytes());
+        told = co_await bcast(executor, across, buffer, node);
         run.note(std::move(told));
     }
     if (!at_root || everywhere) {
@@ -63,8 +64,8 @@ Task<Status> allgather_hierarchical(Executor& executor, Run& run, Blocks all) {
         Blocks of_nodes;
         of_nodes.address = all.address;
         of_nodes.layout = all.layout;
-        of_nodes.count = all.count * static_cast<std::uint64_t>(nodes.lanes);
-        const bool alike = nodes.lanes * nodes.count() == run.size();
+        of_nodes.count = all.count * static_cast<std::uint64_t>(nodes.leaders);
+        const bool alike = nodes.leaders * nodes.count() == run.size();
         for (int node = 0; node < nodes.count() && !alike; ++node) {
             const auto block = static_cast<std::int64_t>(all.count);
             of_nodes.counts.push_back(block * (nodes.first_of(node + 1) - nodes.first_of(node)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//                  lanes 1                              lanes L
+//                  leaders 1                              leaders L
 //     inside       reduced at one rank of each node     each of L ranks reduces its share
 //     across       reduced by those                     by the ranks of one share
 //     inside       told to all (to the root)            everybody gets all shares (the root does)
@@ -23,18 +23,20 @@ namespace {
 
 // The vector as the ranks of a node share it.
 struct Split {
-    Split(const Nodes& its_nodes, std::uint64_t count, int its_lanes, int its_lead)
-        : nodes(its_nodes), shares(count, its_lanes), lanes(its_lanes), lead(its_lead) {}
+    Split(const Nodes& its_nodes, std::uint64_t count, int its_leaders, int its_lead)
+        : nodes(its_nodes), shares(count, its_leaders), leaders(its_leaders), lead(its_lead) {}
 
     // Whether this rank has a share.
-    bool has_share() const { return lanes == 1 ? nodes.number() == lead : nodes.number() < lanes; }
+    bool has_share() const {
+        return leaders == 1 ? nodes.number() == lead : nodes.number() < leaders;
+    }
     p2p::Buffer mine(const p2p::Buffer& vector) const {
         if (!has_share()) return part_of(vector, 0, 0);
-        return lanes == 1 ? vector : shares.of(vector, nodes.number());
+        return leaders == 1 ? vector : shares.of(vector, nodes.number());
     }
     std::uint64_t count() const {
         if (!has_share()) return 0;
-        return lanes == 1 ? shares.count() : shares.count_of(nodes.number());
+        return leaders == 1 ? shares.count() : shares.count_of(nodes.number());
     }
     // One block for each rank of the node.
     Blocks blocks(const p2p::Buffer& vector) const {
@@ -42,17 +44,17 @@ struct Split {
         blocks.address = vector.address;
         blocks.layout = vector.layout;
         for (int number = 0; number < nodes.inside.size(); ++number) {
-            const int share = std::min(number, lanes);
+            const int share = std::min(number, leaders);
             blocks.displacements.push_back(static_cast<std::int64_t>(shares.start(share)));
             blocks.counts.push_back(
-                number < lanes ? static_cast<std::int64_t>(shares.count_of(number)) : 0);
+                number < leaders ? static_cast<std::int64_t>(shares.count_of(number)) : 0);
         }
         return blocks;
     }
 
     const Nodes& nodes;
     const Shares shares;
-    const int lanes, lead;  // of one lane: whose it is
+    const int leaders, lead;  // of one leader: which rank it is
 };
 
 // What the node's ranks have, into each share at the rank that has it.
@@ -60,7 +62,7 @@ Task<Status> reduce_inside(Executor& executor, Run& run, Nodes& nodes, const Spl
                            p2p::Buffer source, p2p::Buffer mine, Reducer reducer) {
     const Team inside = inside_of(run, nodes, 0);
     Status met;
-    if (split.lanes == 1)
+    if (split.leaders == 1)
         met = co_await reduce(executor, inside, source, mine, reducer, split.lead);
     else
         met =
@@ -72,17 +74,18 @@ Task<Status> reduce_inside(Executor& executor, Run& run, Nodes& nodes, const Spl
 }  // namespace
 
 Task<Status> allreduce_hierarchical(Executor& executor, Run& run, p2p::Buffer source,
-                                    p2p::Buffer sink, Reducer reducer, int lanes) {
+                                    p2p::Buffer sink, Reducer reducer, int leaders) {
     Nodes& nodes = nodes_of(run.team);
-    const Split split(nodes, source.count, lanes, 0);
+    const Split split(nodes, source.count, leaders, 0);
     const p2p::Buffer mine = split.mine(sink);
     Status met = co_await reduce_inside(executor, run, nodes, split, source, mine, reducer);
     if (split.has_share()) {
-        met = co_await allreduce(executor, across_of(run, nodes, 1), mine, mine, reducer);
+        const Team across = across_of(run, nodes, 1, plan::Collective::allreduce, source.bytes());
+        met = co_await allreduce(executor, across, mine, mine, reducer);
         run.note(std::move(met));
     }
     const Team inside = inside_of(run, nodes, 2);
-    if (lanes == 1)
+    if (leaders == 1)
         met = co_await bcast(executor, inside, sink, 0);
     else
         met = co_await allgather(executor, inside, mine, split.blocks(sink), true);
@@ -91,10 +94,10 @@ Task<Status> allreduce_hierarchical(Executor& executor, Run& run, p2p::Buffer so
 }
 
 Task<Status> reduce_hierarchical(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer sink,
-                                 Reducer reducer, int root, int lanes) {
+                                 Reducer reducer, int root, int leaders) {
     Nodes& nodes = nodes_of(run.team);
     const int number = nodes.number_of(root), node = nodes.node_of(root);
-    const Split split(nodes, source.count, lanes, number < nodes.lanes ? number : 0);
+    const Split split(nodes, source.count, leaders, number < nodes.leaders ? number : 0);
     Image share;
     if (run.rank() == root) {
         share.borrow(split.mine(sink));
@@ -106,12 +109,13 @@ Task<Status> reduce_hierarchical(Executor& executor, Run& run, p2p::Buffer sourc
     const p2p::Buffer mine = share.buffer();
     Status met = co_await reduce_inside(executor, run, nodes, split, source, mine, reducer);
     if (split.has_share()) {
-        met = co_await reduce(executor, across_of(run, nodes, 1), mine, mine, reducer, node);
+        const Team across = across_of(run, nodes, 1, plan::Collective::reduce, source.bytes());
+        met = co_await reduce(executor, across, mine, mine, reducer, node);
         run.note(std::move(met));
     }
     if (nodes.node() != node) co_return run.status();
     const Team inside = inside_of(run, nodes, 2);
-    if (lanes > 1) {
+    if (leaders > 1) {
         met =
             co_await gather(executor, inside, mine, split.blocks(sink), number, run.rank() == root);
         run.note(std::move(met));

@@ -33,11 +33,11 @@ MayRead may_read(const Team& team) {
     return says;
 }
 
-void ask_with(plan::CollBoard& board, const MayRead& says) {
-    board.no_reads = board.no_reads || !says.all;
-    board.rates.slots = slower_rate(board.rates.slots, says.rates.slots);
-    board.rates.reads = slower_rate(board.rates.reads, says.rates.reads);
-    board.rates.call = std::max(board.rates.call, says.rates.call);
+void ask_with(plan::CollNodeSegment& node_segment, const MayRead& says) {
+    node_segment.no_reads = node_segment.no_reads || !says.all;
+    node_segment.rates.slots = slower_rate(node_segment.rates.slots, says.rates.slots);
+    node_segment.rates.reads = slower_rate(node_segment.rates.reads, says.rates.reads);
+    node_segment.rates.call = std::max(node_segment.rates.call, says.rates.call);
 }
 
 Task<Status> read_from(Executor& executor, Team team, int member, std::uint64_t address, void* to,

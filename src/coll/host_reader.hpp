@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Host memory of other ranks of the node, read where it lies (transfer/peer_memory/read.hpp), and what a rank
-// says of that on the board.
+// says of that on the node segment.
 #pragma once
 
 #include "base/task.hpp"
@@ -12,7 +12,7 @@
 
 namespace gantry::coll {
 
-// What a rank says of reading the memory of the others, on the board.
+// What a rank says of reading the memory of the others, on the node segment.
 struct MayRead {
     bool all = false;  // the system lets it read the memory of all of them
     plan::HostRates rates;
@@ -20,7 +20,7 @@ struct MayRead {
 MayRead may_read(const Team& team);
 
 // The question with what one rank says; the slowest counts.
-void ask_with(plan::CollBoard& board, const MayRead& says);
+void ask_with(plan::CollNodeSegment& node_segment, const MayRead& says);
 
 // MPI_ERR_UNSUPPORTED_OPERATION: that memory cannot be read from another process.
 Task<Status> read_from(Executor& executor, Team team, int member, std::uint64_t address, void* to,

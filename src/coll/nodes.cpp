@@ -6,7 +6,7 @@
 namespace gantry::coll {
 namespace {
 
-// Beside the team's own messages and boards; peers go by world rank in it.
+// Beside the team's own messages and node segments; peers go by world rank in it.
 p2p::Group group_beside(const Team& team) {
     p2p::Group group;
     group.context = team.group->context | p2p::kNodesContext;
@@ -54,11 +54,11 @@ Nodes::Nodes(const Team& team, Common* common)
     const Place mine = place_of[static_cast<std::size_t>(team.rank())];
     inside.peers = peers[static_cast<std::size_t>(mine.node)];
     inside.rank = mine.number;
-    lanes = inside.size();
+    leaders = inside.size();
     for (const std::vector<int>& each : peers)
-        lanes = std::min(lanes, static_cast<int>(each.size()));
+        leaders = std::min(leaders, static_cast<int>(each.size()));
     across.rank = mine.node;
-    if (mine.number >= lanes) return;
+    if (mine.number >= leaders) return;
     for (const std::vector<int>& each : peers)
         across.peers.push_back(each[static_cast<std::size_t>(mine.number)]);
 }
@@ -69,6 +69,12 @@ Team inside_of(const Run& run, Nodes& nodes, int phase) {
 
 Team across_of(const Run& run, Nodes& nodes, int phase) {
     return part(run, nodes.across, nodes.across_planner, phase);
+}
+
+Team across_of(const Run& run, Nodes& nodes, int phase, plan::Collective operation, Bytes bytes) {
+    Team team = across_of(run, nodes, phase);
+    if (!team.in_background()) team.memory = run.team.planner->known_memory().of(operation, bytes);
+    return team;
 }
 
 Nodes& nodes_of(const Team& team) {

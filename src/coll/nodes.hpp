@@ -8,7 +8,7 @@
 //                               across: the ranks of one number, one of each node (numbers 0, 1, 2)
 //
 // A hierarchical operation is a row of operations of these smaller teams, each planned for itself:
-// inside a node they go over the board and mapped memory, across nodes by messages.
+// inside a node they go over the node segment and mapped memory, across nodes by messages.
 #pragma once
 
 #include "coll/exchange.hpp"
@@ -40,8 +40,8 @@ struct Nodes {
     std::vector<Place> place_of;  // by rank of the team
     std::vector<int> starts;
     // Numbers that every node has: so many teams `across` there are.
-    int lanes = 1;
-    // `across` counts where number() < lanes; its ranks are nodes.
+    int leaders = 1;
+    // `across` counts where number() < leaders; its ranks are nodes.
     p2p::Group inside, across;
     Planner inside_planner, across_planner;
 };
@@ -49,6 +49,9 @@ struct Nodes {
 // Parts of one hierarchical operation, whose run is `run`.
 Team inside_of(const Run& run, Nodes& nodes, int phase);
 Team across_of(const Run& run, Nodes& nodes, int phase);
+// Of an operation of so many bytes whose ranks may have told each other what memory they bring: then it is
+// known of those of a number, too.
+Team across_of(const Run& run, Nodes& nodes, int phase, plan::Collective operation, Bytes bytes);
 
 // What an operation of a team needs; made at its first use.
 Nodes& nodes_of(const Team& team);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/planner.hpp"
 
+#include "coll/host_image.hpp"
 #include "coll/node/mapped_peers.hpp"
 #include "coll/nodes.hpp"
-#include "transfer/board.hpp"
+#include "transfer/node_segment.hpp"
 #include "transfer/context.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ std::size_t place_of(const plan::CollQuestion& question) {
     std::uint64_t mixed = question.bytes ^ (question.count << 23) ^
                           (static_cast<std::uint64_t>(question.operation) << 50);
     mixed ^= static_cast<std::uint64_t>(question.memory) << 55;
-    mixed ^= static_cast<std::uint64_t>(question.board.in_place) << 57;
+    mixed ^= static_cast<std::uint64_t>(question.node_segment.in_place) << 57;
     return static_cast<std::size_t>((mixed * kSpread) >> 58);
 }
 static_assert(kAnswers == std::size_t{1} << (64 - 58));
@@ -43,8 +44,8 @@ plan::CollShape shape_on(const Team& team, const std::vector<int>& nodes) {
     return shape;
 }
 
-bool share_board(const Team& team) {
-    return team.size() > 1 && team.context->board.covers(ranks_of(team));
+bool share_node_segment(const Team& team) {
+    return team.size() > 1 && team.context->node_segment.covers(ranks_of(team));
 }
 
 const JobWide& unknown_job() {
@@ -52,7 +53,7 @@ const JobWide& unknown_job() {
     return unknown;
 }
 
-static_assert(plan::kCell == transfer::kBoardCell);
+static_assert(plan::kCell == transfer::kCellBytes);
 
 }  // namespace
 
@@ -69,10 +70,15 @@ Planner::Part& Planner::part_of(const Team& team) {
     parts_.push_back({team.first,
                       count,
                       shape_on(team, common_ != nullptr ? common_->nodes : one_node),
-                      share_board(team),
+                      share_node_segment(team),
                       nullptr,
                       nullptr,
                       {}});
+    const plan::CollShape& shape = parts_.back().shape;
+    const bool whole = team.border == 0 && count == team.group->size();
+    if (whole && shape.nodes > 1 && shape.most > 1 && common_ != nullptr &&
+        common_->job.tuning.devices)
+        known_memory_.begin();
     return parts_.back();
 }
 
@@ -103,7 +109,7 @@ const Planner::OnNode& Planner::on_node(const Team& team) {
         found->members.push_back(member);
         found->ranks.push_back(team.group->peer(team.in_group(member)));
     }
-    found->board = team.context->board.covers(found->ranks);
+    found->node_segment = team.context->node_segment.covers(found->ranks);
     part.on_node = std::move(found);
     return *part.on_node;
 }
@@ -112,9 +118,10 @@ const Planner::Entry& Planner::entry_of(const Team& team, plan::CollQuestion que
     const JobWide& job = common_ != nullptr ? common_->job : unknown_job();
     question.shape = part_of(team).shape;
     // Neighbors on other nodes are no obstacle for those on this one.
-    const bool covered = question.operation == plan::Collective::neighbor ? on_node(team).board
-                                                                          : part_of(team).board;
-    question.board.there = covered && job.tuning.board;
+    const bool covered = question.operation == plan::Collective::neighbor
+                             ? on_node(team).node_segment
+                             : part_of(team).node_segment;
+    question.node_segment.there = covered && job.tuning.node_segment;
     if (answers_.empty()) answers_.resize(kAnswers);
     Entry& entry = answers_[place_of(question)];
     if (!entry.used || entry.question != question) {
@@ -132,21 +139,21 @@ plan::CollPlan Planner::explained(const Entry& entry) {
 
 namespace {
 
-plan::CollQuestion question_over_lane(plan::Collective operation, Bytes bytes) {
+plan::CollQuestion question_over_mailbox(plan::Collective operation, Bytes bytes) {
     plan::CollQuestion question{.operation = operation, .bytes = bytes, .count = bytes};
-    question.board.lane = true;
+    question.node_segment.mailbox = true;
     return question;
 }
 
 }  // namespace
 
-bool Planner::takes_lane(const Team& team, plan::Collective operation, Bytes bytes) {
-    const Entry& entry = entry_of(team, question_over_lane(operation, bytes));
-    return entry.choice.plan.algorithm == plan::Algorithm::lane;
+bool Planner::takes_mailbox(const Team& team, plan::Collective operation, Bytes bytes) {
+    const Entry& entry = entry_of(team, question_over_mailbox(operation, bytes));
+    return entry.choice.plan.algorithm == plan::Algorithm::mailbox;
 }
 
-void Planner::explain_lane(const Team& team, plan::Collective operation, Bytes bytes) {
-    explained(entry_of(team, question_over_lane(operation, bytes)));
+void Planner::explain_mailbox(const Team& team, plan::Collective operation, Bytes bytes) {
+    explained(entry_of(team, question_over_mailbox(operation, bytes)));
 }
 
 bool Planner::brings_in_cell(const Team& team, const plan::CallQuestion& call) {
@@ -154,7 +161,7 @@ bool Planner::brings_in_cell(const Team& team, const plan::CallQuestion& call) {
     if (brought.time_sliced || !plan::all_know_the_bytes(call.operation)) return false;
     plan::CollQuestion question = question_of(call);
     question.memory = brought.mixed ? plan::CollMemory::cells : plan::CollMemory::own_device;
-    question.board.on_devices = brought.mixed;
+    question.node_segment.on_devices = brought.mixed;
     // It is not explained: the operation may go otherwise in the end.
     return entry_of(team, question).choice.plan.algorithm == plan::Algorithm::cells;
 }
@@ -163,7 +170,7 @@ namespace {
 
 plan::CollPlan plan_anew(const Team& team, plan::CollQuestion question) {
     question.shape = shape_on(team, {});
-    question.board.there = share_board(team);
+    question.node_segment.there = share_node_segment(team);
     return choose_collective(question, {}, {}).plan;
 }
 
@@ -177,6 +184,17 @@ plan::CollPlan plan_of(const Team& team, const plan::CallQuestion& call) {
 plan::CollPlan plan_of(const Team& team, const AgreedQuestion& question) {
     if (team.planner != nullptr) return team.planner->plan(team, question);
     return plan_anew(team, question.asked());
+}
+
+plan::CollPlan plan_of(const Team& team, const plan::CallQuestion& call,
+                       const p2p::Buffer& vector) {
+    const plan::CollPlan plan = plan_of(team, call);
+    if (team.planner != nullptr && !team.in_background()) {
+        KnownMemory& known = team.planner->known_memory();
+        if (known.begun()) [[unlikely]]
+            known.bring(call.operation, call.bytes, !on_host(team, vector));
+    }
+    return plan;
 }
 
 const plan::CollTuning& tuning_of(const Team& team) {

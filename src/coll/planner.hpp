@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/config.hpp"
+#include "coll/known_memory.hpp"
 #include "coll/node/agreed.hpp"
 #include "coll/scratch.hpp"
 #include "coll/team.hpp"
@@ -50,26 +51,32 @@ class Planner {
 
     // What all ranks choose alike: by the call; or by the call and what all of them offered when they met.
     plan::CollPlan plan(const Team& team, const plan::CallQuestion& call) {
-        return explained(entry_of(team, question_of(call)));
+        plan::CollQuestion question = question_of(call);
+        question.memory = team.memory;
+        if (team.memory == plan::CollMemory::unknown && !team.in_background())
+            question.memory = known_memory_.of(call.operation, call.bytes);
+        return explained(entry_of(team, question));
     }
     plan::CollPlan plan(const Team& team, const AgreedQuestion& question) {
         return explained(entry_of(team, question.asked()));
     }
-    // What suits this rank alone, and becomes its offer to the others. Without the shape and the board, which
+    // What suits this rank alone, and becomes its offer to the others. Without the shape and the node segment, which
     // the team has.
     plan::CollPlan plan_own(const Team& team, const plan::CollQuestion& question) {
         return explained(entry_of(team, question));
     }
-    // Whether a blocking call of so many bytes goes over the lane of the communicator.
-    bool takes_lane(const Team& team, plan::Collective operation, Bytes bytes);
-    void explain_lane(const Team& team, plan::Collective operation, Bytes bytes);
-    // Whether this rank's short blocks or vector of device memory shall lie in this rank's cell of the board:
+    // Whether a blocking call of so many bytes goes over the mailbox of the communicator.
+    bool takes_mailbox(const Team& team, plan::Collective operation, Bytes bytes);
+    void explain_mailbox(const Team& team, plan::Collective operation, Bytes bytes);
+    // Whether this rank's short blocks or vector of device memory shall lie in this rank's cell of the node segment:
     // not where the others could not do the same.
     bool brings_in_cell(const Team& team, const plan::CallQuestion& call);
     // The ranks have met. It advises brings_in_cell() and nothing else: the ranks of overlapping operations
     // end them in different orders.
     void note_brought(const Team& team, Brought brought) { part_of(team).brought = brought; }
     Common* common() const { return common_; }
+    // Between nodes.
+    KnownMemory& known_memory() { return known_memory_; }
     // How the team lies on nodes; made at the first use and kept.
     Nodes& nodes(const Team& team);
     // The members of a team on this node; the same list on all of them.
@@ -77,7 +84,8 @@ class Planner {
         std::vector<int> members;  // ranks of the team
         std::vector<int> ranks;    // the same as ranks of the job
         int me = 0;                // this rank among them
-        bool board = false;        // they see each other's pages of the board, if they are several
+        bool node_segment =
+            false;  // they see each other's pages of the node segment, if they are several
         // Where that rank of the team stands among them; -1: it is on another node.
         int index_of(int member) const;
     };
@@ -87,10 +95,10 @@ class Planner {
     struct Part {
         int first, count;
         plan::CollShape shape;
-        bool board;                    // its members see each other's pages of the board
+        bool node_segment;             // its members see each other's pages of the node segment
         std::unique_ptr<Nodes> nodes;  // null: not needed so far
         std::unique_ptr<const OnNode> on_node;
-        Brought brought;  // to the meeting that was the last one here
+        Brought brought;  // to the handshake that was the last one here
     };
     struct Entry {
         plan::CollQuestion question;
@@ -104,11 +112,14 @@ class Planner {
     Common* common_;
     std::vector<Part> parts_;     // teams that the group is used as: itself, the sides of it
     std::vector<Entry> answers_;  // by question
+    KnownMemory known_memory_;
 };
 
 // How that team's operation goes. Without a planner (tests of single algorithms) it is chosen anew.
 plan::CollPlan plan_of(const Team& team, const plan::CallQuestion& call);
 plan::CollPlan plan_of(const Team& team, const AgreedQuestion& question);
+// The same of a call to which this rank brings that vector.
+plan::CollPlan plan_of(const Team& team, const plan::CallQuestion& call, const p2p::Buffer& vector);
 
 inline bool brings_in_cell(const Team& team, const plan::CallQuestion& call) {
     return team.planner != nullptr && team.planner->brings_in_cell(team, call);

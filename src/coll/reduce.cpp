@@ -39,7 +39,7 @@ Task<Status> by_messages(Executor& executor, Team team, ReductionCall call, plan
     Run run(team);
     if (plan.algorithm == plan::Algorithm::hierarchical) {
         Status done =
-            co_await reduce_hierarchical(executor, run, source, sink, reducer, root, plan.lanes);
+            co_await reduce_hierarchical(executor, run, source, sink, reducer, root, plan.leaders);
         co_return done;
     }
     reducer = placed(team, source, sink, reducer);

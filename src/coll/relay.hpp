@@ -8,12 +8,11 @@
 //               | copy 0 into the GPU|
 //                 receive 1 | send 1 on ...              slot 1
 //
-// A rank decides for itself: its neighbours get the same messages.
+// A rank decides for itself: messages have the same sizes and tags whether it stages or not.
 #pragma once
 
-#include "base/scope.hpp"
 #include "coll/exchange.hpp"
-#include "transfer/slots.hpp"
+#include "transfer/pipeline/stage.hpp"
 
 #include <memory>
 #include <vector>
@@ -22,18 +21,16 @@ namespace gantry::coll {
 
 class Relay {
   public:
-    // For pieces of at most so many bytes that come from `from` and go to `to`, of a buffer where
-    // `like` is; as many slots as pieces that can be under way.
+    // For pieces of at most so many bytes that come from `from` and go to `to`, of a buffer in the same
+    // memory as `like`; as many slots as pieces that can be under way.
     Relay(Executor& executor, const Team& team, const p2p::Buffer& like, int from, int to,
           Bytes piece, int slots);
-    ~Relay();
-    Relay(const Relay&) = delete;
-    Relay& operator=(const Relay&) = delete;
 
-    // False: host memory, neighbours on this node, or no slots: pieces come where they belong.
-    bool on() const { return !slots_.empty(); }
-    // Where piece number `index` comes to; the message that left from this slot before has ended.
-    // Ends when the slot's last copy has.
+    // False: host memory, neighbours that messages reach without slots, or no free slots. Pieces are then
+    // received where they belong.
+    bool on() const { return !stages_.empty(); }
+    // Before piece number `index` is received: waits for the last copy out of its slot. The caller has
+    // waited for the message that was sent from there.
     Task<Status> ready(Executor& executor, std::uint64_t index);
     p2p::Buffer slot(std::uint64_t index, Bytes bytes) const;
     // It has come: starts its copy to where it belongs.
@@ -42,15 +39,11 @@ class Relay {
     Task<Status> all(Executor& executor);
 
   private:
-    struct Slot {
-        explicit Slot(Executor& executor) : copies(executor) {}
-        transfer::Slot memory;
-        Scope copies;
-    };
-    Slot& slot_of(std::uint64_t index) const { return *slots_[index % slots_.size()]; }
+    transfer::Stage& stage_of(std::uint64_t index) const {
+        return *stages_[index % stages_.size()];
+    }
     const Team team_;
-    transfer::SlotPool* pool_ = nullptr;
-    std::vector<std::unique_ptr<Slot>> slots_;
+    std::vector<std::unique_ptr<transfer::Stage>> stages_;
 };
 
 }  // namespace gantry::coll

@@ -56,9 +56,11 @@ class Shares {
     std::vector<std::uint64_t> starts_;
 };
 
-// Everybody's share to everybody; share i is that of the rank i behind `root`.
+class StagedVector;
+// Everybody's share to everybody; share i is that of the rank i behind `root`. `staged`: where `vector` is
+// the slot of one, whom to tell of what comes.
 Task<Status> gather_shares(Executor& executor, Run& run, p2p::Buffer vector, Shares shares,
-                           int root);
+                           int root, StagedVector* staged = nullptr);
 // To the root alone; share i is that of rank i.
 Task<Status> gather_shares_at(Executor& executor, Run& run, p2p::Buffer vector, Shares shares,
                               int root);

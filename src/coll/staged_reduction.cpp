@@ -4,14 +4,14 @@
 //   stage 1          | load 1     | function 1 | store 1 ...
 //   stage 2                       | load 2 ...
 //
-// A stage holds a piece of both vectors, in page-locked slots where some are free: only then copies
-// run beside the function.
+// A stage holds a piece of both vectors, in page-locked slots where some are free: without them
+// copies do not run beside the function.
 #include "coll/staged_reduction.hpp"
 
-#include "base/scope.hpp"
 #include "coll/host_image.hpp"
 #include "coll/planner.hpp"
 #include "transfer/context.hpp"
+#include "transfer/pipeline/stage.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,44 +21,25 @@ namespace {
 
 constexpr std::size_t kStages = 3;
 
-// A vector where the processor works on it: itself, or a piece in a slot or in memory of our own.
-class StagedVector {
+// A piece of a vector where the processor works on it: in a slot, or in memory of our own.
+class PieceMemory {
   public:
-    StagedVector() = default;
-    StagedVector(const StagedVector&) = delete;
-    StagedVector& operator=(const StagedVector&) = delete;
-    ~StagedVector() {
-        if (pool_ != nullptr) pool_->release(slot_);
-    }
     Status reserve(const Team& team, const layout::Layout& layout, std::uint64_t count) {
-        transfer::Context& context = *team.context;
         const Bytes bytes = count * static_cast<Bytes>(layout.extent);
-        Result<transfer::SlotPool*> pool = context.pools.own(transport::Pool::device_slots);
-        if (pool.ok()) {
-            slot_ = (*pool)->try_acquire(bytes, transfer::SlotUse::ahead);
-            if (slot_.units > 0) {
-                pool_ = *pool;
-                memory_ = slot_.memory;
-                return success();
-            }
-        }
-        GANTRY_TRY(own_.allocate(team, count, layout));
-        memory_ = static_cast<std::byte*>(own_.address());
-        return success();
+        slot_ = transfer::HeldSlot::try_take(team.context->pools, bytes, transfer::SlotUse::ahead);
+        return slot_ ? success() : own_.allocate(team, count, layout);
     }
-    void* memory() const { return memory_; }
+    void* memory() const { return slot_ ? slot_.memory() : own_.address(); }
 
   private:
-    transfer::SlotPool* pool_ = nullptr;
-    transfer::Slot slot_;
+    transfer::HeldSlot slot_;
     HostImage own_;
-    std::byte* memory_ = nullptr;
 };
 
 struct Stage {
     explicit Stage(Executor& executor) : copies(executor) {}
     Scope copies;
-    StagedVector first, second;
+    PieceMemory first, second;
 };
 
 class Pipeline {
@@ -68,8 +49,8 @@ class Pipeline {
           reducer_(reducer),
           first_(first),
           second_(second),
-          first_here_(on_host(team, first)),
-          second_here_(on_host(team, second)),
+          first_on_host_(on_host(team, first)),
+          second_on_host_(on_host(team, second)),
           piece_(std::clamp<std::uint64_t>(
               4 * tuning_of(team).piece /
                   static_cast<Bytes>(std::max<std::ptrdiff_t>(second.layout->extent, 1)),
@@ -82,30 +63,31 @@ class Pipeline {
     Status reserve() {
         const std::uint64_t needed = std::min<std::uint64_t>(pieces(), kStages);
         for (std::size_t i = 0; i < needed; ++i) {
-            if (!first_here_) GANTRY_TRY(stages_[i].first.reserve(team_, *first_.layout, piece_));
-            if (!second_here_)
+            if (!first_on_host_)
+                GANTRY_TRY(stages_[i].first.reserve(team_, *first_.layout, piece_));
+            if (!second_on_host_)
                 GANTRY_TRY(stages_[i].second.reserve(team_, *second_.layout, piece_));
         }
         return success();
     }
     void load(Executor& executor, std::uint64_t piece) {
         Stage& stage = this->stage(piece);
-        if (!first_here_)
+        if (!first_on_host_)
             stage.copies.spawn(
                 copy(executor, team_, of(first_, piece), staged(stage.first, piece)));
-        if (!second_here_)
+        if (!second_on_host_)
             stage.copies.spawn(
                 copy(executor, team_, of(second_, piece), staged(stage.second, piece)));
     }
-    Apply applied(Executor& executor, std::uint64_t piece) {
+    Apply application(Executor& executor, std::uint64_t piece) {
         Stage& stage = this->stage(piece);
         const p2p::Buffer in = of(first_, piece), inout = of(second_, piece);
-        return Apply(executor, reducer_, first_here_ ? in.address : stage.first.memory(),
-                     second_here_ ? inout.address : stage.second.memory(), inout.count);
+        return Apply(executor, reducer_, first_on_host_ ? in.address : stage.first.memory(),
+                     second_on_host_ ? inout.address : stage.second.memory(), inout.count);
     }
     void store(Executor& executor, std::uint64_t piece) {
         Stage& stage = this->stage(piece);
-        if (second_here_) return;
+        if (second_on_host_) return;
         stage.copies.spawn(copy(executor, team_, staged(stage.second, piece), of(second_, piece)));
     }
 
@@ -114,14 +96,14 @@ class Pipeline {
         const std::uint64_t begin = piece * piece_;
         return part_of(vector, begin, std::min(piece_, vector.count - begin));
     }
-    p2p::Buffer staged(const StagedVector& vector, std::uint64_t piece) const {
+    p2p::Buffer staged(const PieceMemory& vector, std::uint64_t piece) const {
         return {vector.memory(), of(second_, piece).count, second_.layout};
     }
 
     Team team_;
     Reducer reducer_;
     p2p::Buffer first_, second_;
-    bool first_here_, second_here_;
+    bool first_on_host_, second_on_host_;
     std::uint64_t piece_;  // elements
     std::array<Stage, kStages> stages_;
 };
@@ -167,12 +149,12 @@ Task<Status> combine_staged(Executor& executor, Team team, Reducer reducer, p2p:
         status = co_await pipeline.stage(piece).copies.join(executor);
         if (!status.ok()) break;
         if (piece + 1 < pieces) {
-            // Its piece before has gone.
+            // The piece that this stage held before is stored.
             status = co_await pipeline.stage(piece + 1).copies.join(executor);
             if (!status.ok()) break;
             pipeline.load(executor, piece + 1);
         }
-        Apply one = pipeline.applied(executor, piece);
+        Apply one = pipeline.application(executor, piece);
         co_await one;
         pipeline.store(executor, piece);
     }

@@ -11,11 +11,15 @@
 
 #include "p2p/group.hpp"
 #include "p2p/messenger.hpp"
+#include "plan/coll_question.hpp"
 #include "transfer/context.hpp"
 
 namespace gantry::coll {
 
 class Planner;
+
+// Tags of operations that are in flight beside others: nonblocking and persistent ones.
+inline constexpr int kBackgroundTag = 0x2000'0000;
 
 struct Team {
     p2p::Messenger* messenger = nullptr;
@@ -32,7 +36,10 @@ struct Team {
     // is, and what has failed in those before. Outlives it; null: it stands alone.
     int phase = 0;
     const Status* before = nullptr;
+    // What its ranks are expected to bring, as those of the whole operation have told each other.
+    plan::CollMemory memory = plan::CollMemory::unknown;
 
+    bool in_background() const { return (tag & kBackgroundTag) != 0; }
     int rank() const { return group->rank - first; }
     int size() const { return count >= 0 ? count : group->size(); }
     // A rank of the team as a rank of the group, as messages name it.

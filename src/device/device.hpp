@@ -280,6 +280,8 @@ class Device {
     virtual Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) = 0;
     // Closes every mapping of this exporter's buffer: its owner freed it.
     virtual void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) = 0;
+    // Some process of the node has ended: closes every mapping of what it exported.
+    virtual void forget_ended_processes() {}
     // Whether a buffer id handed out by export_memory is still the allocation at that address.
     virtual bool still_valid(const IpcHandle& handle) = 0;
 

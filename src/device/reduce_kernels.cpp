@@ -73,6 +73,7 @@ std::optional<Kind> kind_of(Element element) {
         case Element::real_real: return Kind{float_float, 8, 4};
         case Element::double_double: return Kind{double_double, 16, 8};
         case Element::none:
+        case Element::float16:
         case Element::long_double:
         case Element::float128:
         case Element::complex_long_double:

@@ -8,7 +8,7 @@
 //   invest()  a copy went the usual way, close behind another one. What a persistent kernel had
 //             saved is put aside; when that pays for a launch and a part of the time that it stays
 //             in vain at its end, one is launched; not where another rank waits for turns of the GPU.
-//   ended()   it ends by itself when nothing comes for `linger`, or after kLives times that, so
+//   ended()   it ends by itself when nothing comes for `idle_timeout`, or after kLives times that, so
 //             that nobody waits for it for ever. Had it too little to do, the next one must be
 //             saved for twice as long, which is forgotten with time; had it enough, the next one
 //             comes with the next copy.
@@ -16,7 +16,7 @@
 // A program that waits for the whole device behind each burst of messages waits for all of that
 // time, and its next message comes soon after the kernel's end. So a kernel whose end the next copy
 // followed at once must have saved all of it. And where a copy comes so late after the last one (two fifths of
-// `linger`: 20 us, and a message to and fro between two GPUs takes 17) that the program has done something
+// `idle_timeout`: 20 us, and a message to and fro between two GPUs takes 17) that the program has done something
 // in between, which may be such a wait, it puts aside no more than a thirtieth of the time since then,
 // towards all of the time that a kernel may be waited for in vain.
 #pragma once
@@ -52,12 +52,12 @@ inline constexpr Nanoseconds kMostBacklog = 6 * kMicrosecond;
 
 class Residency {
   public:
-    // `linger`: GANTRY_LINGER; 0: no kernel stays.
-    Residency(const GpuFacts& facts, Nanoseconds linger)
+    // `idle_timeout`: GANTRY_IDLE_TIMEOUT; 0: no kernel stays.
+    Residency(const GpuFacts& facts, Nanoseconds idle_timeout)
         : gpu_(facts.uuid),
           takes_turns_(!facts.mps),
-          linger_(linger),
-          lingers_(linger),
+          idle_timeout_(idle_timeout),
+          current_idle_timeout_(idle_timeout),
           saving_{saving(facts.kernel_latency, facts.resident_latency),
                   saving(facts.copy_latency, facts.resident_out_latency),
                   saving(facts.copy_in_latency, facts.resident_in_latency)},
@@ -73,7 +73,7 @@ class Residency {
 
     // A kernel that gives up before the first copy can come to it is of no use.
     bool possible() const {
-        return linger_ >= shortest_ && linger_ > 0 &&
+        return idle_timeout_ >= shortest_ && idle_timeout_ > 0 &&
                std::any_of(makes_.begin(), makes_.end(), [](bool makes) { return makes; });
     }
     // Whether it makes such copies; else they go the usual way.
@@ -89,14 +89,14 @@ class Residency {
         const bool follows = copies == Copies::in_a_row && ends != Ends::devices;
         return makes(ends) && follows ? std::max(saving, saving_of_one_more_) : saving;
     }
-    // Whether it takes part of a message that flows through slots, and what that saves at this end:
+    // Whether it takes part of a message cut through slots, and what that saves at this end:
     // copy engines begin at the other one when a half of a large message is there, or all of it.
     bool cuts_through(Ends ends) const { return makes(ends) && pace_ > 0; }
     // Whether it is quicker in all, at two GPUs alike, though alone a kernel may be slower.
-    bool pays_to_flow(Bytes bytes) const {
+    bool cut_through_pays(Bytes bytes) const {
         return both_sooner_by_ + takes_to_leave(std::min(bytes, kLargestPiece)) > 0;
     }
-    Nanoseconds saving_of_flow(Ends ends, Bytes bytes) const {
+    Nanoseconds saving_of_cut_through(Ends ends, Bytes bytes) const {
         return saving(ends) + takes_to_leave(std::min(bytes, kLargestPiece)) / 2;
     }
     // How long its bytes are on the way to the host; and of a mebibyte. A little slower than copy
@@ -107,8 +107,8 @@ class Residency {
     Nanoseconds pace() const { return pace_; }
     // Of the kernel that was paid for last: where large messages go to and fro, the next one comes
     // later.
-    Nanoseconds linger() const { return lingers_; }
-    Nanoseconds life() const { return kLives * lingers_; }
+    Nanoseconds idle_timeout() const { return current_idle_timeout_; }
+    Nanoseconds life() const { return kLives * current_idle_timeout_; }
 
     // Whoever shares this GPU waits for kernels of others.
     bool is_time_sliced() const { return takes_turns_; }
@@ -117,12 +117,14 @@ class Residency {
     bool invest(Ends ends, Nanoseconds now, const Neighbours* neighbours,
                 Copies copies = Copies::alone) {
         // A neighbour's kernels, and its copies inside the GPU, would wait until ours ends.
-        return repays(saving(ends, copies), linger_, now, now) && !keeps_out(neighbours);
+        return repays(saving(ends, copies), idle_timeout_, now, now) && !keeps_out(neighbours);
     }
-    // The same of a message that would have flowed.
-    bool invest_in_flow(Ends ends, Bytes message, Nanoseconds now, const Neighbours* neighbours) {
+    // The same of a message that would have cut_through.
+    bool invest_in_cut_through(Ends ends, Bytes message, Nanoseconds now,
+                               const Neighbours* neighbours) {
         const Nanoseconds takes = takes_to_leave(message);
-        return repays(saving_of_flow(ends, message), linger_ + 4 * takes, now, now + takes) &&
+        return repays(saving_of_cut_through(ends, message), idle_timeout_ + 4 * takes, now,
+                      now + takes) &&
                !keeps_out(neighbours);
     }
     // It took copies, which keep it busy until then, if no others do for longer.
@@ -144,15 +146,16 @@ class Residency {
         return resident > 0 ? std::max<Nanoseconds>(usual - resident, 0) : 0;
     }
     // Of a kernel that nobody needs.
-    Nanoseconds price() const { return launch_ + lingers_ / kUnnoticed; }
+    Nanoseconds price() const { return launch_ + current_idle_timeout_ / kUnnoticed; }
     // Of a copy that came late, in the currency of price().
     Nanoseconds in_doubt(Nanoseconds gap) const {
-        return gap * price() / (kPartInVain * (launch_ + lingers_));
+        return gap * price() / (kPartInVain * (launch_ + current_idle_timeout_));
     }
     // The last kernel, by what its copies saved, and when the first one behind it came.
     void judge(Nanoseconds saved, Nanoseconds gap) {
-        const bool waited_for = gap > lingers_ && gap <= lingers_ + kSoonAfter;
-        const bool repaid = saved >= (waited_for ? launch_ + lingers_ : price());
+        const bool waited_for =
+            gap > current_idle_timeout_ && gap <= current_idle_timeout_ + kSoonAfter;
+        const bool repaid = saved >= (waited_for ? launch_ + current_idle_timeout_ : price());
         if (repaid)
             kernel_.was_worth_it();
         else
@@ -168,13 +171,14 @@ class Residency {
                    : 0;
     }
     // `lingers`: the kernel that this copy would like.
-    bool repays(Nanoseconds saving, Nanoseconds lingers, Nanoseconds now, Nanoseconds until) {
-        const Nanoseconds gap = last_ > 0 ? now - last_ : lingers + 1;
-        const bool close = gap <= lingers;
-        const bool at_once = gap <= lingers / 5 * 2;
+    bool repays(Nanoseconds saving, Nanoseconds wanted_idle_timeout, Nanoseconds now,
+                Nanoseconds until) {
+        const Nanoseconds gap = last_ > 0 ? now - last_ : wanted_idle_timeout + 1;
+        const bool close = gap <= wanted_idle_timeout;
+        const bool at_once = gap <= wanted_idle_timeout / 5 * 2;
         last_ = until;
         if (ended_with_ >= 0) judge(std::exchange(ended_with_, -1), gap);
-        lingers_ = lingers;
+        current_idle_timeout_ = wanted_idle_timeout;
         if (now - priced_at_ >= kForgets) {
             kernel_.forgive();
             priced_at_ = now;
@@ -200,7 +204,7 @@ class Residency {
 
     const Uuid gpu_;
     const bool takes_turns_;
-    Nanoseconds linger_, lingers_;
+    Nanoseconds idle_timeout_, current_idle_timeout_;
     std::array<Nanoseconds, 3> saving_;  // of each copy, by Ends
     std::array<bool, 3> makes_;
     Nanoseconds both_sooner_by_;  // out and in of a few bytes

@@ -102,7 +102,7 @@ Task<Status> Agreements::agree(Executor& executor, Call call, Decision* decided)
             if (!at->second->decided) return false;
         return true;
     };
-    Status turn = co_await context_.board.until(executor, are_decided, &before);
+    Status turn = co_await context_.node_segment.until(executor, are_decided, &before);
     GANTRY_CO_TRY(turn);
 
     const auto members = call.peers.size();
@@ -113,10 +113,10 @@ Task<Status> Agreements::agree(Executor& executor, Call call, Decision* decided)
     for (Agreement::Early& each : std::exchange(agreement.early, {}))
         take(agreement, each.from, each.says, each.said.epoch, std::move(each.said.decision));
     look(agreement);
-    Status waited = co_await context_.board.until(executor, &is_decided, &agreement);
+    Status waited = co_await context_.node_segment.until(executor, &is_decided, &agreement);
     agreement.knows_by = executor.now() + context_.config.peer_timeout;
     // So that what the program asks next, who has failed, is answered alike everywhere.
-    Status known = co_await context_.board.until(executor, &knows_failed, &agreement);
+    Status known = co_await context_.node_segment.until(executor, &knows_failed, &agreement);
     *decided = agreement.decision;
     agreement.waited_for = false;
     GANTRY_CO_TRY(waited);
@@ -177,6 +177,7 @@ void Agreements::send_to_all(const Agreement& agreement, Says says, int epoch,
 void Agreements::on_message(int from, transport::ConstSpan header, transport::ConstSpan payload) {
     const auto said = p2p::wire::read<wire::Agree>(header);
     const Key key{said.context, said.sequence};
+    if (said.says == Says::question && !known_.contains(key)) return;  // nobody waits for an answer
     // A later one is decided, so nobody needs this one.
     for (auto later = known_.upper_bound(key);
          later != known_.end() && later->first.first == key.first; ++later)

@@ -3,6 +3,7 @@
 
 #include "p2p/wire.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace gantry::faults {
@@ -13,19 +14,28 @@ Revocations::Revocations(transfer::Context& context, p2p::Messenger& messenger, 
     context_.messages.tell_of_losses<&Revocations::on_peer_lost>(*this);
 }
 
-void Revocations::revoke(std::uint32_t context) {
-    begin(p2p::base_context(context), -1);
+void Revocations::revoke(std::uint32_t context, wire::RevokedBy by) {
+    begin(p2p::base_context(context), by, -1);
+}
+
+bool Revocations::is_by_program(std::uint32_t context) const {
+    return std::ranges::any_of(revocations_, [context](const Revocation& each) {
+        return each.context == p2p::base_context(context) && each.by == wire::RevokedBy::program;
+    });
 }
 
 void Revocations::on_message(int from, transport::ConstSpan header, transport::ConstSpan) {
-    begin(p2p::wire::read<wire::Revoke>(header).context, from);
+    const auto told = p2p::wire::read<wire::Revoke>(header);
+    begin(told.context, told.by, from);
 }
 
 // Told first of all: what ends here with an error may lead to calls that wait for the others.
-void Revocations::begin(std::uint32_t context, int heard_from) {
-    if (messenger_.is_revoked(context)) return;
+void Revocations::begin(std::uint32_t context, wire::RevokedBy by, int heard_from) {
+    // By itself a rank may have revoked it before: what its waits lead to is told to nobody then.
+    for (const Revocation& each : revocations_)
+        if (each.context == context) return;
     messenger_.revoke(context);
-    revocations_.push_back({context, heard_from, revoked_(context)});
+    revocations_.push_back({context, by, heard_from, revoked_(context)});
     Revocation& revocation = revocations_.back();
     if (heard_from < 0)
         tell_all(revocation);
@@ -57,8 +67,8 @@ void Revocations::tell_all(Revocation& revocation) {
     for (const int peer : std::exchange(revocation.peers, {})) {
         transfer::Endpoint& endpoint = context_.endpoints.to(peer);
         if (peer != context_.world_rank && endpoint.lost.ok())
-            static_cast<void>(
-                context_.send(endpoint, wire::kRevoke, wire::Revoke{revocation.context}));
+            static_cast<void>(context_.send(endpoint, wire::kRevoke,
+                                            wire::Revoke{revocation.context, revocation.by}));
     }
 }
 

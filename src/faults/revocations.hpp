@@ -23,19 +23,22 @@ class Revocations {
     Revocations(const Revocations&) = delete;
     Revocations& operator=(const Revocations&) = delete;
 
-    void revoke(std::uint32_t context);
+    void revoke(std::uint32_t context, wire::RevokedBy by = wire::RevokedBy::program);
+    // Whether the program has revoked it, here or elsewhere, as far as this rank has heard.
+    bool is_by_program(std::uint32_t context) const;
     // That communicator is made now, and was revoked before.
     void learn_members(std::uint32_t context, std::vector<int> peers);
 
   private:
     struct Revocation {
         std::uint32_t context;
+        wire::RevokedBy by;
         int heard_from;          // the peer; -1: this rank has told all
         std::vector<int> peers;  // whom to tell
     };
     void on_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
     void on_peer_lost(int peer, const Status& why);
-    void begin(std::uint32_t context, int heard_from);
+    void begin(std::uint32_t context, wire::RevokedBy by, int heard_from);
     void tell_if_lost(Revocation& revocation);
     void tell_all(Revocation& revocation);
 

@@ -11,6 +11,7 @@ namespace gantry::faults::wire {
 
 inline constexpr transport::MessageKind kAgree = 96;
 inline constexpr transport::MessageKind kRevoke = 97;
+inline constexpr transport::MessageKind kContact = 98;
 
 // What a message of an agreement says (agreement.hpp).
 enum class Says : std::uint32_t {
@@ -33,8 +34,20 @@ struct Agree {
     std::uint64_t value;
 };
 
+enum class RevokedBy : std::uint32_t {
+    program,
+    death,  // the library: a rank of a file has died
+};
+
 struct Revoke {
     std::uint32_t context;
+    RevokedBy by;
+};
+
+// Makes the connection by which each of the two notices that the other one has died (contacts.hpp). Nothing is
+// to be done.
+struct Contact {
+    std::int32_t rank;  // of the sender in its job; for whoever reads a trace
 };
 
 }  // namespace gantry::faults::wire

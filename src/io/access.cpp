@@ -15,6 +15,8 @@
 #include "io/depth.hpp"
 #include "io/errors.hpp"
 #include "io/file.hpp"
+#include "io/pairs.hpp"
+#include "transfer/pipeline/stage.hpp"
 #include "transfer/staging_copy.hpp"
 
 #include <algorithm>
@@ -37,10 +39,15 @@ struct Operation {
     Depth depth{plan.depth};
     Bytes moved = 0;
     bool met_end = false;
+    plan::IoCarrierPlan carrier = {};  // of the last piece
 
     bool writes() const { return access.direction == Direction::write; }
     Transfer transfer() const {
-        Transfer made{.file = file.handle(), .direction = access.direction, .sieve = plan.sieve};
+        Transfer made{.file = file.handle(),
+                      .direction = access.direction,
+                      .sieve = plan.sieve,
+                      .sieved = plan.sieved,
+                      .ring_allowed = file.hints.io_uring};
         if (plan.way == plan::IoWay::storage) {
             made.storage = file.files.direct_storage();
             made.storage_file = file.storage_handle();
@@ -50,6 +57,7 @@ struct Operation {
     void note(const Transfer& ended) {
         moved += ended.moved;
         met_end = met_end || ended.met_end;
+        carrier = ended.carrier;
     }
 };
 
@@ -67,39 +75,16 @@ Task<Status> carry_out(Executor& executor, Operation& operation, Transfer& trans
     co_return outcome_of(transfer, operation.file.path);
 }
 
-// Runs of memory and of the file, side by side.
-class Pairs {
-  public:
-    Pairs(std::byte* memory, layout::RunWalk of_memory, std::int64_t displacement,
-          layout::RunWalk of_file)
-        : memory_(memory),
-          displacement_(displacement),
-          of_memory_(std::move(of_memory)),
-          of_file_(std::move(of_file)) {}
-
-    // Up to so many bytes, or segments.
-    Bytes next(std::vector<Segment>& segments, Bytes most) {
-        Bytes bytes = 0;
-        while (bytes < most && segments.size() < kMostSegments) {
-            if (here_.bytes == 0 && !of_memory_.next(here_)) break;
-            if (there_.bytes == 0 && !of_file_.next(there_)) break;
-            const Bytes both = std::min({here_.bytes, there_.bytes, most - bytes});
-            segments.push_back({displacement_ + there_.offset, memory_ + here_.offset, both});
-            for (layout::Block* side : {&here_, &there_}) {
-                side->offset += static_cast<std::ptrdiff_t>(both);
-                side->bytes -= both;
-            }
-            bytes += both;
-        }
-        return bytes;
+// Up to so many bytes of them, or segments.
+Bytes take(Pairs& pairs, std::vector<Segment>& segments, Bytes most) {
+    Bytes bytes = 0;
+    Segment pair;
+    while (bytes < most && segments.size() < kMostSegments && pairs.next(pair, most - bytes)) {
+        segments.push_back(pair);
+        bytes += pair.bytes;
     }
-
-  private:
-    std::byte* const memory_;
-    const std::int64_t displacement_;
-    layout::RunWalk of_memory_, of_file_;
-    layout::Block here_, there_;
-};
+    return bytes;
+}
 
 // The segments of data bytes [first, first + bytes) of the access that lie packed in memory.
 void add_packed(const Operation& operation, Bytes first, Bytes bytes, std::byte* packed,
@@ -134,17 +119,17 @@ Task<Status> packed_piece(Executor& executor, Operation& operation, Bytes first,
     co_return ended;
 }
 
-Task<Status> slot_piece(Executor& executor, Operation& operation, transfer::SlotPool& pool,
-                        transfer::Slot slot, Bytes first, Bytes bytes) {
+Task<Status> slot_piece(Executor& executor, Operation& operation, transfer::HeldSlot slot,
+                        Bytes first, Bytes bytes) {
     const Within piece(operation.depth);
     transfer::Context& context = operation.file.files.context;
     const transfer::Staging staging{operation.side, operation.plan.engine};
     Transfer transfer = operation.transfer();
-    add_packed(operation, first, bytes, slot.memory, transfer.segments);
+    add_packed(operation, first, bytes, slot.memory(), transfer.segments);
     Status ended;
     if (operation.writes()) {
         Completion copied(executor);
-        transfer::copy_to_slot(context, staging, first, bytes, slot.memory,
+        transfer::copy_to_slot(context, staging, first, bytes, slot.memory(),
                                transfer::HostCopy::cached, copied);
         ended = co_await copied;
     }
@@ -152,12 +137,12 @@ Task<Status> slot_piece(Executor& executor, Operation& operation, transfer::Slot
     operation.note(transfer);
     if (!operation.writes() && transfer.moved > 0) {
         Completion copied(executor);
-        transfer::copy_from_slot(context, staging, first, transfer.moved, slot.memory,
+        transfer::copy_from_slot(context, staging, first, transfer.moved, slot.memory(),
                                  transfer::HostCopy::cached, copied);
         Status stored = co_await copied;
         if (ended.ok()) ended = stored;
     }
-    pool.release(slot);
+    slot.give_back();
     co_return ended;
 }
 
@@ -171,7 +156,7 @@ Task<Status> run_direct(Executor& executor, Operation& operation) {
     for (Bytes first = 0; first < access.bytes() && !pieces.cancelled() && !operation.met_end;) {
         if (operation.plan.at_once && first > 0) co_await Yield(executor);
         std::vector<Segment> segments;
-        first += pairs.next(segments, operation.plan.piece);
+        first += take(pairs, segments, operation.plan.piece);
         pieces.spawn(direct_piece(executor, operation, std::move(segments)));
         Status room = co_await operation.depth.room(executor);
     }
@@ -194,21 +179,18 @@ Task<Status> run_packed(Executor& executor, Operation& operation) {
 }
 
 Task<Status> run_slots(Executor& executor, Operation& operation) {
-    Result<transfer::SlotPool*> pool =
-        operation.file.files.context.pools.own(transport::Pool::device_slots);
-    if (!pool.ok()) co_return std::move(pool).status();
     const Bytes all = operation.access.bytes();
     Scope pieces(executor);
     Status status;
     for (Bytes first = 0; first < all && !pieces.cancelled() && !operation.met_end;) {
         const Bytes bytes = std::min(operation.plan.piece, all - first);
-        Result<transfer::Slot> slot =
-            co_await (*pool)->acquire(executor, bytes, transfer::SlotUse::source);
+        Result<transfer::HeldSlot> slot = co_await transfer::HeldSlot::take(
+            executor, operation.file.files.context.pools, bytes, transfer::SlotUse::source);
         if (!slot.ok()) {
             status = std::move(slot).status();
             break;
         }
-        pieces.spawn(slot_piece(executor, operation, **pool, *slot, first, bytes));
+        pieces.spawn(slot_piece(executor, operation, std::move(*slot), first, bytes));
         first += bytes;
         Status room = co_await operation.depth.room(executor);
     }
@@ -216,14 +198,11 @@ Task<Status> run_slots(Executor& executor, Operation& operation) {
     co_return status.ok() ? joined : status;
 }
 
-Bytes mean_run(const layout::Layout& layout, Bytes bytes) {
-    if (layout.contiguous() || layout.form == nullptr) return bytes;
-    return layout.size / layout.form->runs;
-}
-
 }  // namespace
 
 Task<Status> File::transfer_range(Executor& executor, Access access, Bytes* moved) {
+    Status reached = check_reach(*access.view, access.first, access.bytes());
+    GANTRY_CO_TRY(reached);
     transfer::Side side{access.buffer, {}};
     Result<device::Location> location = files.context.locate(access.buffer);
     if (!location.ok()) co_return std::move(location).status();
@@ -251,7 +230,6 @@ Task<Status> File::transfer_range(Executor& executor, Access access, Bytes* move
         }
     }
     const plan::IoPlan plan = plan::io_plan(question);
-    explain(access, side.on_device(), plan);
     const Nanoseconds begin = files.context.begins();
     Operation operation{*this, access, side, plan};
     Status ended;
@@ -262,6 +240,7 @@ Task<Status> File::transfer_range(Executor& executor, Access access, Bytes* move
     else
         ended = co_await run_direct(executor, operation);
     *moved = operation.moved;
+    explain(access, side.on_device(), plan, operation.carrier);
     if (files.context.timeline != nullptr)
         files.context.timeline->access(plan::name(plan.way), begin, operation.moved);
     co_return ended;

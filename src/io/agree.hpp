@@ -32,4 +32,28 @@ Task<Status> tell_all(Executor& executor, coll::Team team, T mine, std::vector<T
 // it is not null: a number of each rank's, and behind the call the smallest of all.
 Task<Status> agree(Executor& executor, coll::Team team, Status mine, std::int64_t* least = nullptr);
 
+// Everybody's value, unless the call is refused on some rank, because of its arguments there: then it fails on all of
+// them, as agree() has it. That nobody refuses costs nothing.
+template <class T>
+Task<Status> tell_unless_refused(Executor& executor, coll::Team team, Status refused, T mine,
+                                 std::vector<T>* all) {
+    struct Said {
+        T value;
+        int error_class;
+    };
+    std::vector<Said> said;
+    const Said own{mine, refused.error_class()};
+    Status told = co_await tell_all(executor, team, own, &said);
+    GANTRY_CO_TRY(told);
+    for (const Said& each : said)
+        if (each.error_class != MPI_SUCCESS) {
+            Status agreed = co_await agree(executor, team, std::move(refused));
+            co_return agreed;
+        }
+    all->clear();
+    for (const Said& each : said)
+        all->push_back(each.value);
+    co_return success();
+}
+
 }  // namespace gantry::io

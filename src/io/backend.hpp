@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Backend: who waits for the system, so that nobody who drives the engine does. Transfers and other
-// calls are given to it and told of when they have ended; many may be under way at once.
+// Backend: who waits for the system, so that nobody who drives the engine does: a ring of the kernel
+// (ring_backend.hpp) or threads (thread_backend.hpp). Transfers and other calls are given to it and told
+// of when they have ended; many may be under way at once.
 #pragma once
 
 #include "base/task.hpp"
 #include "io/transfer.hpp"
 
 #include <functional>
+#include <string>
 
 namespace gantry::io {
 
@@ -16,6 +18,8 @@ class Backend {
     // The system outlives this.
     explicit Backend(System& system) : system_(system) {}
     virtual ~Backend() = default;
+    // "io_uring" or "threads", and why, for who asks which way files go.
+    virtual std::string name() const = 0;
     // Carried out when it returns, by the caller: for what is only a copy of memory.
     void carry_out_now(Transfer& transfer) { carry_out(system_, transfer); }
     // The same of a read, if the system has all of it in memory; false: nothing happened.

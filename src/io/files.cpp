@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "base/log.hpp"
 #include "io/file.hpp"
-#include "io/thread_backend.hpp"
+#include "io/ring_backend.hpp"
 
 namespace gantry::io {
 namespace {
 
 constexpr int kThreads = 4;
+constexpr const char* kRingLibrary = "liburing.so.2";
 
 }  // namespace
 
@@ -16,7 +18,14 @@ Files::Files(transfer::Context& its_context, p2p::Messenger& its_messenger,
 Files::~Files() = default;
 
 Backend& Files::backend() {
-    if (backend_ == nullptr) backend_ = std::make_unique<ThreadBackend>(system_, kThreads);
+    if (backend_ != nullptr) return *backend_;
+    Result<std::unique_ptr<Ring>> ring = open_ring(kRingLibrary);
+    if (ring.ok())
+        backend_ = std::make_unique<RingBackend>(system_, std::move(*ring), kThreads);
+    else
+        backend_ =
+            std::make_unique<ThreadBackend>(system_, kThreads, std::string(ring.status().text()));
+    log::info("io: files by {}", backend_->name());
     return *backend_;
 }
 

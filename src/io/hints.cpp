@@ -49,6 +49,12 @@ bool Hints::take(std::string_view key, std::string_view value) {
     if (key == "romio_cb_write") return take_switch(value, collective_write);
     if (key == "romio_ds_read") return take_switch(value, sieve_read);
     if (key == "gantry_direct_storage") return take_switch(value, direct_storage);
+    if (key == "gantry_io_uring") {
+        IoSwitch its = IoSwitch::automatic;
+        if (!take_switch(value, its)) return false;
+        io_uring = its != IoSwitch::disable;
+        return true;
+    }
     if (key == "collective_buffering") {
         IoSwitch both;
         if (!take_switch(value, both)) return false;
@@ -72,6 +78,7 @@ std::vector<std::pair<std::string, std::string>> Hints::told() const {
     };
     if (direct_storage != IoSwitch::automatic)
         all.emplace_back("gantry_direct_storage", word(direct_storage));
+    if (!io_uring) all.emplace_back("gantry_io_uring", word(IoSwitch::disable));
     if (aggregators > 0) all.emplace_back("cb_nodes", std::to_string(aggregators));
     if (stripe > 0) all.emplace_back("striping_unit", std::to_string(stripe));
     return all;

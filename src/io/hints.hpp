@@ -19,6 +19,7 @@ struct Hints {
     plan::IoSwitch collective_write = plan::IoSwitch::automatic;
     plan::IoSwitch sieve_read = plan::IoSwitch::automatic;
     plan::IoSwitch direct_storage = plan::IoSwitch::automatic;
+    bool io_uring = true;  // where the kernel lets us
     int aggregators = 0;
     Bytes window = 4 * kMiB;
     Bytes stripe = 0;

@@ -28,12 +28,12 @@ Status outcome(std::int64_t returned, std::string_view what, std::string_view pa
     return refused(fmt::format("{} \"{}\"", what, path), returned);
 }
 
-// MPI_ERR_NOT_SAME unless every rank says the same.
+// MPI_ERR_NOT_SAME unless every rank says the same; and what some rank refuses is refused on all.
 template <class T>
-Task<Status> check_same(Executor& executor, coll::Team team, T mine, const char* what,
-                        const std::string* path) {
+Task<Status> check_same(Executor& executor, coll::Team team, Status refused, T mine,
+                        const char* what, const std::string* path) {
     std::vector<T> all;
-    Status told = co_await tell_all(executor, team, mine, &all);
+    Status told = co_await tell_unless_refused(executor, team, std::move(refused), mine, &all);
     GANTRY_CO_TRY(told);
     for (std::size_t rank = 0; rank < all.size(); ++rank)
         if (all[rank] != all[0])
@@ -55,7 +55,13 @@ File::File(Files& its_files, p2p::Group its_group, std::string its_path, int its
       mode(its_mode),
       hints(its_hints),
       view(std::make_shared<const View>()),
-      planner_(&its_files.common) {}
+      planner_(&its_files.common) {
+    files.known.push_back(this);
+}
+
+File::~File() {
+    std::erase(files.known, this);
+}
 
 coll::Team File::team() {
     const int tag = static_cast<int>(sequence_++ & 0x1fff'ffff);
@@ -83,9 +89,11 @@ Task<Status> File::open_here(Executor& executor, int flags) {
     co_return asked;
 }
 
-Task<Status> File::open(Executor& executor, coll::Team team, p2p::Group window) {
+Task<Status> File::open(Executor& executor, coll::Team team, p2p::Group window, Status refused) {
     const int my_mode = mode;
-    Status same = co_await check_same(executor, team, my_mode, "argument amode", &path);
+    window_context_ = window.context;
+    Status same =
+        co_await check_same(executor, team, std::move(refused), my_mode, "argument amode", &path);
     GANTRY_CO_TRY(same);
     const int flags = flags_of(mode);
     Status opened;
@@ -152,8 +160,10 @@ Task<Status> File::find_size(Executor& executor, std::int64_t* bytes) {
 }
 
 // What others have written is in the file before it changes, and nobody writes before it has.
-Task<Status> File::set_size(Executor& executor, coll::Team team, std::int64_t bytes) {
-    Status told = co_await check_same(executor, team, bytes, "argument size", &path);
+Task<Status> File::set_size(Executor& executor, coll::Team team, Status refused,
+                            std::int64_t bytes) {
+    Status told =
+        co_await check_same(executor, team, std::move(refused), bytes, "argument size", &path);
     GANTRY_CO_TRY(told);
     std::int64_t returned = 0;
     if (rank() == 0)
@@ -168,8 +178,10 @@ Task<Status> File::set_size(Executor& executor, coll::Team team, std::int64_t by
     co_return agreed;
 }
 
-Task<Status> File::preallocate(Executor& executor, coll::Team team, std::int64_t bytes) {
-    Status told = co_await check_same(executor, team, bytes, "argument size", &path);
+Task<Status> File::preallocate(Executor& executor, coll::Team team, Status refused,
+                               std::int64_t bytes) {
+    Status told =
+        co_await check_same(executor, team, std::move(refused), bytes, "argument size", &path);
     GANTRY_CO_TRY(told);
     std::int64_t returned = 0;
     if (rank() == 0 && bytes > 0)
@@ -211,7 +223,8 @@ Task<Status> File::set_view(Executor& executor, coll::Team team, std::shared_ptr
 }
 
 Task<Status> File::seek_shared(Executor& executor, coll::Team team, std::int64_t to) {
-    Status told = co_await check_same(executor, team, to, "the shared file pointer", &path);
+    Status told =
+        co_await check_same(executor, team, Status(), to, "the shared file pointer", &path);
     GANTRY_CO_TRY(told);
     Status moved;
     if (rank() == 0) moved = co_await shared.set(executor, to);
@@ -219,10 +232,10 @@ Task<Status> File::seek_shared(Executor& executor, coll::Team team, std::int64_t
     co_return agreed;
 }
 
-Task<Status> File::take_turns(Executor& executor, coll::Team team, std::int64_t etypes,
-                              std::int64_t* first) {
+Task<Status> File::take_turns(Executor& executor, coll::Team team, Status refused,
+                              std::int64_t etypes, std::int64_t* first) {
     std::vector<std::int64_t> all;
-    Status told = co_await tell_all(executor, team, etypes, &all);
+    Status told = co_await tell_unless_refused(executor, team, std::move(refused), etypes, &all);
     GANTRY_CO_TRY(told);
     std::int64_t sum = 0, before_me = 0;
     for (int each = 0; each < team.size(); ++each) {

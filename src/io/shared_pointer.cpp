@@ -27,6 +27,7 @@ Task<Status> SharedPointer::open(Executor& executor, rma::Windows& windows, p2p:
     const bool holds_it = group.rank == 0;
     Status made = co_await windows.create(executor, std::move(group), wanted, &window_);
     GANTRY_CO_TRY(made);
+    windows.context.explain.name_window(window_->number(), "the shared pointer of a file");
     Status locked = co_await window_->lock_all(executor, rma::Lock::unchecked);
     GANTRY_CO_TRY(locked);
     if (!holds_it) co_return success();
@@ -40,6 +41,10 @@ Task<Status> SharedPointer::close(Executor& executor) {
     Status closed = co_await window_->close(executor);
     window_.reset();
     co_return unlocked.ok() ? closed : unlocked;
+}
+
+void SharedPointer::revoke(const Status& why) {
+    if (window_ != nullptr) window_->revoke(why);
 }
 
 Task<Status> SharedPointer::add(Executor& executor, std::int64_t etypes, std::int64_t* before) {

@@ -21,6 +21,8 @@ class SharedPointer {
     // By all ranks.
     Task<Status> open(Executor& executor, rma::Windows& windows, p2p::Group group);
     Task<Status> close(Executor& executor);
+    // Whoever waits for it hears that.
+    void revoke(const Status& why);
     // `before`: what it was.
     Task<Status> add(Executor& executor, std::int64_t etypes, std::int64_t* before);
     Task<Status> set(Executor& executor, std::int64_t to);

@@ -33,11 +33,11 @@ std::vector<Interval> merged(std::vector<Interval> intervals, std::int64_t gap);
 
 class StripReader {
   public:
-    explicit StripReader(std::vector<Strip> strips) : strips_(std::move(strips)) {}
+    explicit StripReader(std::vector<Strip> strips = {}) : strips_(std::move(strips)) {}
     // What lies in front of `end` and was not taken: its bytes. Where they are given, a form counted
-    // from `origin`, and the intervals.
+    // from `origin`, and the intervals, those no further apart than `gap` as one.
     Bytes take(std::int64_t end, std::int64_t origin, layout::FormBuilder* form,
-               std::vector<Interval>* intervals);
+               std::vector<Interval>* intervals, std::int64_t gap = 0);
 
   private:
     std::vector<Strip> strips_;

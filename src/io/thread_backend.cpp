@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "io/thread_backend.hpp"
 
-#include <csignal>
+#include "base/blocked_signals.hpp"
+
 #include <memory>
 #include <new>
 
@@ -21,7 +22,16 @@ ThreadBackend::~ThreadBackend() {
         delete job;
 }
 
+std::string ThreadBackend::name() const {
+    return why_.empty() ? "threads" : "threads (" + why_ + ")";
+}
+
 void ThreadBackend::start(Transfer& transfer, Completion& done) {
+    transfer.carrier = plan::io_carrier({.has_ring = false});
+    give(transfer, done);
+}
+
+void ThreadBackend::give(Transfer& transfer, Completion& done) {
     std::unique_ptr<Job> job(new (std::nothrow) Job);
     if (job == nullptr) {
         // Better late than never.
@@ -62,10 +72,7 @@ void ThreadBackend::queue(std::unique_ptr<Job> job) {
 }
 
 void ThreadBackend::add_thread() {
-    // Signals are the program's business, in its own threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const BlockedSignals blocked;
     pthread_t thread;
     const int refused = pthread_create(
         &thread, nullptr,
@@ -74,7 +81,6 @@ void ThreadBackend::add_thread() {
             return nullptr;
         },
         this);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (refused == 0) threads_.push_back(thread);
 }
 

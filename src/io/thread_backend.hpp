@@ -25,14 +25,18 @@ namespace gantry::io {
 
 class ThreadBackend final : public Backend {
   public:
-    // The system outlives this.
-    ThreadBackend(System& system, int threads) : Backend(system), most_threads_(threads) {}
+    // The system outlives this; `why` there is no ring of the kernel, in words, if somebody asks.
+    ThreadBackend(System& system, int threads, std::string why = {})
+        : Backend(system), most_threads_(threads), why_(std::move(why)) {}
     ~ThreadBackend() override;
     ThreadBackend(const ThreadBackend&) = delete;
     ThreadBackend& operator=(const ThreadBackend&) = delete;
 
+    std::string name() const override;
     void start(Transfer& transfer, Completion& done) override;
     void start(std::function<void(System&)> call, Completion& done) override;
+    // start() where somebody else has said why it is threads that do it.
+    void give(Transfer& transfer, Completion& done);
     int progress() override;
     bool idle() const override { return under_way_ == 0; }
 
@@ -49,6 +53,7 @@ class ThreadBackend final : public Backend {
     void carry_out_oldest();
 
     const int most_threads_;
+    const std::string why_;
     int under_way_ = 0;  // the engine's: given, and not told of
     std::mutex lock_;
     std::condition_variable more_;

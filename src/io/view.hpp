@@ -12,6 +12,7 @@
 #include "layout/runs.hpp"
 
 #include <cstdint>
+#include <limits>
 
 namespace gantry::io {
 
@@ -19,7 +20,11 @@ struct View {
     std::int64_t displacement = 0;
     Bytes etype_bytes = 1;
     layout::Layout filetype = layout::contiguous_layout(1);
+    // Of a filetype that is longer than its extent, so that the next one would go back, or into it: only the data
+    // of the first one is read and written. Set by check().
+    bool one_filetype = false;
 
+    Bytes last() const { return one_filetype ? filetype.size : std::numeric_limits<Bytes>::max(); }
     bool contiguous() const { return filetype.contiguous(); }
     // Where in the file a data byte is.
     std::int64_t position_of(Bytes data_byte) const;
@@ -29,8 +34,13 @@ struct View {
     layout::RunWalk runs(Bytes first, Bytes bytes) const { return {filetype, first, bytes}; }
 };
 
+// The mean run of so many data bytes of a type; 0: it has no data.
+Bytes mean_run(const layout::Layout& type, Bytes bytes);
+
 // What MPI wants of a view; MPI_ERR_ARG, or, of places that go back or meet, MPI_ERR_IO otherwise, as
 // ROMIO has it.
-Status check(const View& view, bool writes);
+Status check(View& view, bool writes);
+// Of data bytes [first, first + bytes), which are behind the only filetype.
+Status check_reach(const View& view, Bytes first, Bytes bytes);
 
 }  // namespace gantry::io

@@ -27,6 +27,10 @@ int Job::local_size() const {
     return together;
 }
 
+bool Job::watch_deaths(std::uint64_t) {
+    return false;
+}
+
 Task<Status> Job::spawn(Executor&, SpawnOrder) {
     co_return failure(MPI_ERR_SPAWN,
                       "the launcher of this job ({}) starts no further processes for it. Gantry's "

@@ -10,6 +10,7 @@
 #include "base/status.hpp"
 #include "base/task.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,6 +27,13 @@ struct SpawnedProgram {
 struct SpawnOrder {
     std::vector<SpawnedProgram> programs;
     std::string parent_port;  // where the new job finds its parents
+};
+
+// A rank that has died, in a job whose other ranks go on: the job by a number that its ranks have given it.
+struct Death {
+    std::uint64_t job = 0;
+    int rank = 0;
+    bool operator==(const Death&) const = default;
 };
 
 class Job {
@@ -64,6 +72,13 @@ class Job {
     virtual Task<Status> publish_name(Executor& executor, std::string name, std::string port);
     virtual Task<Status> unpublish_name(Executor& executor, std::string name);
     virtual Task<Status> lookup_name(Executor& executor, std::string name, std::string* port);
+
+    // --- deaths. From now on the launcher tells of ranks that die, of this job, which has that number, and of
+    // others that it runs. False: this one does not, and transports notice by themselves. Asked again after each
+    // death (which may have been the one that told): a second call does nothing but answer.
+    virtual bool watch_deaths(std::uint64_t number);
+    // Those that it has told since the last call; looks once, and never blocks.
+    virtual std::vector<Death> deaths() { return {}; }
 
     // Ends the whole job with this exit code; returns only if the launcher cannot (the caller then
     // exits).

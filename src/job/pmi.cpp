@@ -105,6 +105,8 @@ Status PmiJob::open() {
     const auto opened = wire_.ask("cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init");
     GANTRY_TRY(opened.status());
     takes_abort_text_ = opened.value().has("abort_text");
+    offers_deaths_ = opened.value().has("deaths");
+    offers_copies_ = opened.value().has("copies");
     const auto longest = wire_.ask("cmd=get_maxes\n", "maxes");
     GANTRY_TRY(longest.status());
     longest_key_ =
@@ -217,6 +219,26 @@ Task<Status> PmiJob::fence(Executor& executor) {
     std::string barrier = "cmd=barrier_in\n";
     Status together = co_await ask(executor, std::move(barrier), "barrier_out");
     GANTRY_CO_TRY(together);
+    if (offers_copies_) together = co_await copy_store(executor);
+    co_return together;
+}
+
+// So that ranks find each other also when the one that serves the store has died.
+Task<Status> PmiJob::copy_store(Executor& executor) {
+    copied_.clear();
+    std::string last;
+    for (bool whole = false; !whole;) {
+        std::string line = fmt::format("cmd=copy_store after={}\n", last);
+        Status answered = co_await consult(executor, std::move(line));
+        GANTRY_CO_TRY(answered);
+        if (!answer_->accepted()) co_return success();  // too large: pieces are asked for
+        for (const auto& [name, value] : answer_->fields())
+            if (name != "cmd" && name != "rc" && name != "last") {
+                last = std::max(last, name);
+                copied_.emplace(name, value);
+            }
+        whole = answer_->number("last") != 0;
+    }
     co_return success();
 }
 
@@ -227,12 +249,10 @@ Result<std::string> PmiJob::get(int rank, std::string_view key) {
     std::string text;
     std::size_t pieces = 1;
     for (std::size_t i = 0; i < pieces; ++i) {
-        const std::string name = piece_name(rank, key, i);
-        const auto answer =
-            wire_.ask(fmt::format("cmd=get kvsname={} key={}\n", kvs_, name), "get_result");
-        if (!answer.ok())
-            return answer.status().with(fmt::format("job store: '{}' of rank {}", key, rank));
-        std::string_view piece = answer.value().text("value");
+        Result<std::string> told = get_piece(piece_name(rank, key, i));
+        if (!told.ok())
+            return told.status().with(fmt::format("job store: '{}' of rank {}", key, rank));
+        std::string_view piece = *told;
         if (i == 0) {
             const std::optional<std::size_t> count = take_piece_count(piece);
             if (!count)
@@ -250,6 +270,17 @@ Result<std::string> PmiJob::get(int rank, std::string_view key) {
     return std::move(*value);
 }
 
+Result<std::string> PmiJob::get_piece(const std::string& name) {
+    if (const auto found = copied_.find(name); found != copied_.end()) return found->second;
+    if (!served_)
+        return failure(MPI_ERR_PROC_ABORTED,
+                       "rank {}, which kept what ranks tell each other, has died", serving_rank());
+    const auto answer =
+        wire_.ask(fmt::format("cmd=get kvsname={} key={}\n", kvs_, name), "get_result");
+    GANTRY_TRY(answer.status());
+    return std::string(answer.value().text("value"));
+}
+
 void PmiJob::abort(int exit_code, std::string_view reason) {
     if (getpid() != owner_process_ || finalized_) return;
     const std::string text =
@@ -261,7 +292,9 @@ void PmiJob::abort(int exit_code, std::string_view reason) {
 Status PmiJob::finalize() {
     if (finalized_ || getpid() != owner_process_) return success();
     finalized_ = true;
-    return wire_.ask("cmd=finalize\n", "finalize_ack").status();
+    if (!served_) return success();
+    const Status left = wire_.ask("cmd=finalize\n", "finalize_ack").status();
+    return serving_rank() < 0 ? left : success();  // who served may have died
 }
 
 }  // namespace gantry::job

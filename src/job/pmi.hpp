@@ -3,7 +3,8 @@
 // The job of a PMI-1 launcher: Hydra, gforker, Intel MPI, Slurm's pmi2 plug-in (which also speaks
 // PMI-1) and our own mpiexec. Values of any size are split into pieces below the launcher's longest
 // value (store_text.hpp). Puts stay here until the fence, which sends them one by one and then
-// waits in the launcher's barrier without blocking: progress() reads the answers.
+// waits in the launcher's barrier without blocking: progress() reads the answers. Ranks that die:
+// pmi_deaths.cpp.
 #pragma once
 
 #include "job/job.hpp"
@@ -36,17 +37,27 @@ class PmiJob : public Job {
     Task<Status> publish_name(Executor& executor, std::string name, std::string port) override;
     Task<Status> unpublish_name(Executor& executor, std::string name) override;
     Task<Status> lookup_name(Executor& executor, std::string name, std::string* port) override;
+    bool watch_deaths(std::uint64_t number) override;
+    std::vector<Death> deaths() override;
     void abort(int exit_code, std::string_view reason) override;
     Status finalize() override;
 
   protected:
     PmiJob(PmiWire wire, int rank, int size);
     Status open();
+    // The rank whose process serves the others; -1: a launcher does.
+    virtual int serving_rank() const { return -1; }
 
   private:
     Status read_nodes();
     Status exchange_hosts();
     std::string piece_name(int rank, std::string_view key, std::size_t piece) const;
+    Task<Status> copy_store(Executor& executor);
+    Result<std::string> get_piece(const std::string& name);
+    Status find_name_server() const;
+    std::vector<Death> deaths_by_lines();
+    std::vector<Death> deaths_by_signal();
+    Result<std::vector<int>> dead_processes();
     // One question; the answer is in `answer_` when the task ends well.
     Task<Status> consult(Executor& executor, std::string line);
     // The same, and the answer must be that one.
@@ -63,10 +74,21 @@ class PmiJob : public Job {
     std::size_t longest_value_ = 1024;
     std::vector<int> nodes_;
     bool takes_abort_text_ = false;  // our own server, which prints the reason
+    bool offers_deaths_ = false;     // our own server, if the others go on
+    bool offers_copies_ = false;     // a server that may end before this rank
+    enum class Told {
+        not_asked,
+        by_lines,
+        by_signal,
+        nothing
+    } told_ = Told::not_asked;  // of deaths
+    std::uint64_t number_ = 0;  // of this job, where it is told of deaths
+    bool served_ = true;        // false: the rank that served the others has died
     bool finalized_ = false;
     bool asking_ = false;                                       // in consult(): others wait
     std::vector<std::pair<std::string, std::string>> pending_;  // pieces not sent yet, in order
     std::map<std::string, std::string, std::less<>> cache_;     // values that were fetched
+    std::map<std::string, std::string, std::less<>> copied_;    // pieces of the store, by name
     Completion* answered_ = nullptr;
     std::optional<PmiLine> answer_;
 };

@@ -16,6 +16,7 @@ class PmiLine {
     explicit PmiLine(std::string_view line);
     std::string_view command() const { return text("cmd"); }
     bool has(std::string_view key) const { return fields_.contains(key); }
+    const std::map<std::string, std::string, std::less<>>& fields() const { return fields_; }
     std::string_view text(std::string_view key) const;
     std::optional<int> number(std::string_view key) const;
     // The launcher's verdict: rc is absent or 0.

@@ -17,6 +17,7 @@ constexpr std::size_t kLongestLine = 65536;
 constexpr int kLongestName = 256;
 constexpr int kLongestKey = 64;
 constexpr int kLongestValue = 1024;
+constexpr std::size_t kBytesOfACopy = 8192;  // that one answer brings, about
 
 }  // namespace
 
@@ -100,6 +101,10 @@ void PmiServer::handle(int rank, std::string_view line) {
     } else if (command == "publish_name" || command == "unpublish_name" ||
                command == "lookup_name") {
         handle_name(rank, command.substr(0, command.find('_')), fields);
+    } else if (command == "copy_store") {
+        copy_store(rank, fields);
+    } else if (command == "watch_deaths") {
+        watch_deaths(rank, fields);
     } else if (fields.text("mcmd") == "spawn") {
         client.spawn.begin();
     } else {
@@ -165,7 +170,9 @@ void PmiServer::enter(int rank) {
 
 void PmiServer::welcome(int rank) {
     clients_[index(rank)].membership = Membership::inside;
-    answer(rank, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1 abort_text=1\n");
+    answer(rank, fmt::format(
+                     "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1 abort_text=1{}{}\n",
+                     offers_deaths_ ? " deaths=1" : "", copies_ > 0 ? " copies=1" : ""));
 }
 
 void PmiServer::begin_round_if_all_left() {
@@ -178,9 +185,14 @@ void PmiServer::begin_round_if_all_left() {
     ++round_;
     has_begun_ = false;
     store_.clear();
+    stored_bytes_ = 0;
+    deaths_.clear();
+    number_.clear();
     if (!mapping_.empty()) store_.emplace("PMI_process_mapping", mapping_);
     for (Client& client : clients_)
         if (!client.lost) client.membership = Membership::outside;
+    for (Client& client : clients_)
+        client.watches_deaths = false;
     for (std::size_t i = 0; i < clients_.size(); ++i)
         if (std::exchange(clients_[i].waits_for_round, false)) welcome(static_cast<int>(i));
 }
@@ -204,8 +216,20 @@ void PmiServer::put(int rank, const PmiLine& fields) {
     } else if (!store_.emplace(key, value).second) {
         answer(rank, "cmd=put_result rc=-1 msg=duplicate_key\n");
     } else {
+        stored_bytes_ += key.size() + value.size();
         answer(rank, "cmd=put_result rc=0 msg=success\n");
     }
+}
+
+// The next pieces behind that key. Neither names nor values of ours have blanks.
+void PmiServer::copy_store(int rank, const PmiLine& fields) {
+    if (stored_bytes_ * clients_.size() > copies_)
+        return answer(rank, "cmd=copied rc=-1 msg=the_store_is_too_large\n");
+    std::string pieces;
+    auto next = store_.upper_bound(fields.text("after"));
+    for (; next != store_.end() && pieces.size() < kBytesOfACopy; ++next)
+        pieces += fmt::format(" {}={}", next->first, next->second);
+    answer(rank, fmt::format("cmd=copied rc=0 last={}{}\n", next == store_.end() ? 1 : 0, pieces));
 }
 
 void PmiServer::get(int rank, const PmiLine& fields) {
@@ -244,6 +268,27 @@ void PmiServer::lose(int rank) {
     if (std::exchange(client.in_barrier, false)) --in_barrier_;
     open_barrier_if_all_came();
     begin_round_if_all_left();
+}
+
+// There is no answer. Lines about deaths come between answers, so only who asks gets them: our own client.
+void PmiServer::watch_deaths(int rank, const PmiLine& fields) {
+    if (number_.empty()) {
+        number_ = fields.text("job");
+        for (std::size_t i = 0; i < clients_.size(); ++i)
+            if (clients_[i].lost) tell_death(number_, static_cast<int>(i));
+    }
+    Client& client = clients_[index(rank)];
+    client.watches_deaths = true;
+    for (const std::string& line : deaths_)
+        send(client.socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void PmiServer::tell_death(std::string_view job, int rank) {
+    deaths_.push_back(fmt::format("cmd=death job={} rank={}\n", job, rank));
+    const std::string& line = deaths_.back();
+    for (const Client& client : clients_)
+        if (client.watches_deaths && client.socket >= 0)
+            send(client.socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void PmiServer::break_barriers(std::string why) {

@@ -10,6 +10,7 @@
 // for the answer to its init.
 #pragma once
 
+#include "base/units.hpp"
 #include "job/pmi_line.hpp"
 #include "job/spawn_lines.hpp"
 
@@ -46,6 +47,15 @@ class PmiServer {
 
     // That rank has died, and the others go on: no barrier waits for it.
     void lose(int rank);
+    // Ranks that ask for it are told of deaths from now on, and of those before.
+    void offer_deaths() { offers_deaths_ = true; }
+    // Ranks may take a copy of the store with them, which may take so much of all of them together: this server
+    // may end before they do.
+    void offer_copies(Bytes at_most) { copies_ = at_most; }
+    // Of this job (by its number, which its ranks say), or of another one. Nothing waits for whoever does not
+    // read.
+    void tell_death(std::string_view job, int rank);
+    const std::string& number() const { return number_; }
     // Whether a barrier of this round has opened: all ranks have come.
     bool has_begun() const { return has_begun_; }
 
@@ -83,6 +93,7 @@ class PmiServer {
         bool in_barrier = false;
         bool lost = false;
         bool waits_for_round = false;
+        bool watches_deaths = false;
         std::string received;
         SpawnLines spawn;
     };
@@ -99,16 +110,23 @@ class PmiServer {
     void answer(int rank, std::string_view line);
     void handle_name(int rank, std::string_view verb, const PmiLine& fields);
     void handle_spawn(int rank, std::string_view line);
+    void watch_deaths(int rank, const PmiLine& fields);
+    void copy_store(int rank, const PmiLine& fields);
 
     std::string job_name_;
     std::string mapping_;
     int round_ = 0;
     std::vector<Client> clients_;
     std::map<std::string, std::string, std::less<>> store_;
+    std::size_t stored_bytes_ = 0;
     int in_barrier_ = 0;
     int lost_ = 0;
     bool has_begun_ = false;
-    std::string broken_;  // why no barrier opens any more
+    bool offers_deaths_ = false;
+    Bytes copies_ = 0;                 // may take so much; 0: none are offered
+    std::string number_;               // of this job, in lines about deaths
+    std::vector<std::string> deaths_;  // these lines
+    std::string broken_;               // why no barrier opens any more
     Names* names_ = nullptr;
     bool takes_spawns_ = false;
     std::vector<Spawn> spawns_;

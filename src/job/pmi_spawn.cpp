@@ -78,9 +78,19 @@ std::string lines_of(const SpawnOrder& order, std::size_t index) {
     return lines + "endcmd\n";
 }
 
+// Slurm's plug-in takes the question and starts nothing. Hydra inside an allocation tells its host.
+bool is_slurm() {
+    return config::environment("SLURM_STEP_ID") && !config::environment("PMI_HOSTNAME");
+}
+
 }  // namespace
 
 Task<Status> PmiJob::spawn(Executor& executor, SpawnOrder order) {
+    if (!takes_abort_text_ && is_slurm())
+        co_return failure(
+            MPI_ERR_SPAWN,
+            "srun cannot start further processes: start the program by mpiexec, or by "
+            "another launcher that can");
     Status passable = check(order);
     GANTRY_CO_TRY(passable);
     // Our own server says what it cannot start; others end the job for it.
@@ -90,7 +100,7 @@ Task<Status> PmiJob::spawn(Executor& executor, SpawnOrder order) {
     for (std::size_t i = 0; i < order.programs.size(); ++i)
         lines += lines_of(order, i);
     Status answered = co_await consult(executor, std::move(lines));
-    GANTRY_CO_TRY(answered);
+    if (!answered.ok()) co_return failure(MPI_ERR_SPAWN, "{}", answered.text());
     if (answer_->command() == "spawn_result" && answer_->accepted()) co_return success();
     const std::optional<std::string> told = from_base64(answer_->text("text"));
     co_return failure(MPI_ERR_SPAWN, "{}",
@@ -113,32 +123,46 @@ Result<std::string> PmiJob::parent_port() {
     return *port;
 }
 
+// Gforker, the launcher that tells its ranks the universe's size by that variable, leaves questions about names
+// without an answer.
+Status PmiJob::find_name_server() const {
+    if (takes_abort_text_ || !config::environment("MPI_UNIVERSE_SIZE")) return success();
+    return failure(MPI_ERR_SERVICE,
+                   "the launcher, gforker, keeps no names: tell the port in another way, or start "
+                   "the program by mpiexec");
+}
+
 Task<Status> PmiJob::publish_name(Executor& executor, std::string name, std::string port) {
+    Status possible = find_name_server();
+    GANTRY_CO_TRY(possible);
     std::string line =
         fmt::format("cmd=publish_name service={} port={}\n", base64(name), base64(port));
     Status answered = co_await consult(executor, std::move(line));
-    GANTRY_CO_TRY(answered);
+    if (!answered.ok()) co_return failure(MPI_ERR_SERVICE, "{}", answered.text());
     if (answer_->accepted()) co_return success();
     co_return failure(MPI_ERR_SERVICE, "the launcher does not publish '{}': {}", name,
                       answer_->text("msg"));
 }
 
 Task<Status> PmiJob::unpublish_name(Executor& executor, std::string name) {
+    Status possible = find_name_server();
+    GANTRY_CO_TRY(possible);
     std::string line = fmt::format("cmd=unpublish_name service={}\n", base64(name));
     Status answered = co_await consult(executor, std::move(line));
-    GANTRY_CO_TRY(answered);
+    if (!answered.ok()) co_return failure(MPI_ERR_SERVICE, "{}", answered.text());
     if (answer_->accepted()) co_return success();
-    co_return failure(MPI_ERR_SERVICE, "'{}' is not published: {}", name, answer_->text("msg"));
+    co_return failure(MPI_ERR_SERVICE, "'{}' is not published", name);
 }
 
 Task<Status> PmiJob::lookup_name(Executor& executor, std::string name, std::string* port) {
+    Status possible = find_name_server();
+    if (!possible.ok()) co_return failure(MPI_ERR_NAME, "{}", possible.text());
     std::string line = fmt::format("cmd=lookup_name service={}\n", base64(name));
     Status answered = co_await consult(executor, std::move(line));
-    GANTRY_CO_TRY(answered);
+    if (!answered.ok()) co_return failure(MPI_ERR_NAME, "{}", answered.text());
     std::optional<std::string> found = from_base64(answer_->text("port"));
     if (!answer_->accepted() || !found)
-        co_return failure(MPI_ERR_NAME, "no port is published under '{}': {}", name,
-                          answer_->text("msg"));
+        co_return failure(MPI_ERR_NAME, "no port is published under '{}'", name);
     *port = std::move(*found);
     co_return success();
 }

@@ -36,7 +36,8 @@ PmiWire::PmiWire(int socket) : socket_(socket), owner_process_(getpid()) {
 PmiWire::PmiWire(PmiWire&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)),
       owner_process_(other.owner_process_),
-      received_(std::move(other.received_)) {}
+      received_(std::move(other.received_)),
+      deaths_(std::move(other.deaths_)) {}
 
 PmiWire::~PmiWire() {
     if (socket_ >= 0 && getpid() == owner_process_) close(socket_);
@@ -66,9 +67,17 @@ std::optional<PmiLine> PmiWire::take_line() {
     return answer;
 }
 
+std::optional<PmiLine> PmiWire::take_answer() {
+    while (std::optional<PmiLine> line = take_line()) {
+        if (line->command() != "death") return line;
+        deaths_.push_back(std::move(*line));
+    }
+    return std::nullopt;
+}
+
 Result<std::optional<PmiLine>> PmiWire::poll() {
     while (true) {
-        if (std::optional<PmiLine> answer = take_line()) return answer;
+        if (std::optional<PmiLine> answer = take_answer()) return answer;
         char buffer[2048];
         const ssize_t length = recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (length > 0) {
@@ -105,6 +114,13 @@ Result<PmiLine> PmiWire::ask(std::string_view line, std::string_view expected) {
                        without_newline(line), answer->command(), answer->text("rc"),
                        answer->text("msg"));
     return answer;
+}
+
+int PmiWire::other_process() const {
+    ucred other{};
+    socklen_t bytes = sizeof other;
+    const bool known = getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &other, &bytes) == 0;
+    return known && other.pid != getpid() ? other.pid : 0;
 }
 
 void PmiWire::hang_up() {

@@ -14,6 +14,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace gantry::job {
 
@@ -39,17 +41,24 @@ class PmiWire {
     // Sends, then waits for the answer, which must be `expected`.
     Result<PmiLine> ask(std::string_view line, std::string_view expected);
     Result<PmiLine> wait_for_answer(std::string_view question, Nanoseconds patience = kPatience);
+    // The process at the other end, if it is one of this machine that made this socket; else 0.
+    int other_process() const;
     // Ends a wait of another thread.
     void hang_up();
     // Waits until the launcher hangs up or the time is over.
     void wait_for_end(Nanoseconds at_most);
+    // What our own launcher tells without being asked: lines "cmd=death ...", which may stand between a
+    // question and its answer. Those that poll() and ask() have met since the last call.
+    std::vector<PmiLine> take_deaths() { return std::exchange(deaths_, {}); }
 
   private:
     std::optional<PmiLine> take_line();
+    std::optional<PmiLine> take_answer();
 
     int socket_ = -1;
     int owner_process_;  // a forked child must not talk to the launcher
     std::string received_;
+    std::vector<PmiLine> deaths_;
 };
 
 }  // namespace gantry::job

@@ -120,6 +120,13 @@ pmix::Value* PmixJob::known(std::uint32_t rank, const char* key) const {
     return library_.call.PMIx_Get(&whose, key, &optional, 1, &value) == 0 ? value : nullptr;
 }
 
+bool PmixJob::says(std::uint32_t rank, const char* key) const {
+    pmix::Value* value = known(rank, key);
+    if (value == nullptr) return false;
+    free_value(value);
+    return true;
+}
+
 std::optional<std::int64_t> PmixJob::number(std::uint32_t rank, const char* key) const {
     pmix::Value* value = known(rank, key);
     if (value == nullptr) return std::nullopt;
@@ -201,20 +208,13 @@ Status PmixJob::put(std::string_view key, std::string_view value) {
 Status PmixJob::start_fence() {
     if (const pmix::Code code = library_.call.PMIx_Commit(); code != 0)
         return failed("PMIx_Commit", code);
-    fence_ = std::make_shared<Fence>();
+    fence_ = std::make_shared<Question>();
     const pmix::Proc everybody = proc(pmix::kEveryRank);
     pmix::Info collect = directive("pmix.collect", pmix::kBool);
     collect.value.data.flag = true;
-    auto* held = new std::shared_ptr<Fence>(fence_);
-    const auto when_done = [](pmix::Code code, void* held_fence) {
-        auto* fence = static_cast<std::shared_ptr<Fence>*>(held_fence);
-        (*fence)->code = code;
-        // Pairs with the acquire in progress(): the code is there when the flag is seen.
-        (*fence)->done.store(true, std::memory_order_release);
-        delete fence;
-    };
+    auto* held = new std::shared_ptr<Question>(fence_);
     const pmix::Code code =
-        library_.call.PMIx_Fence_nb(&everybody, 1, &collect, 1, when_done, held);
+        library_.call.PMIx_Fence_nb(&everybody, 1, &collect, 1, &Question::answered, held);
     if (code != 0) {
         delete held;
         return failed("PMIx_Fence_nb", code);
@@ -232,10 +232,18 @@ Task<Status> PmixJob::fence(Executor& executor) {
 }
 
 int PmixJob::progress() {
-    if (fenced_ == nullptr || !fence_->done.load(std::memory_order_acquire)) return 0;
-    std::exchange(fenced_, nullptr)
-        ->complete(fence_->code == 0 ? success() : failed("PMIx_Fence_nb", fence_->code));
-    return 1;
+    int events = 0;
+    // Pairs with the release in the library's callback.
+    if (fenced_ != nullptr && fence_->done.load(std::memory_order_acquire)) {
+        std::exchange(fenced_, nullptr)
+            ->complete(fence_->code == 0 ? success() : failed("PMIx_Fence_nb", fence_->code));
+        ++events;
+    }
+    if (answered_ != nullptr && asked_->done.load(std::memory_order_acquire)) {
+        std::exchange(answered_, nullptr)->complete(success());
+        ++events;
+    }
+    return events;
 }
 
 Result<std::string> PmixJob::get(int rank, std::string_view key) {
@@ -271,6 +279,7 @@ Status PmixJob::finalize() {
     if (finalized_ || getpid() != owner_process_) return success();
     finalized_ = true;
     const pmix::Code code = library_.call.PMIx_Finalize(nullptr, 0);
+    forget_deaths();  // nobody tells any more
     return code == 0 ? success() : failed("PMIx_Finalize", code);
 }
 

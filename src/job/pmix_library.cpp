@@ -101,6 +101,11 @@ Result<Library> load(const std::string& named) {
             GANTRY_FIND(PMIx_Error_string);
             GANTRY_FIND(PMIx_Get_version);
 #undef GANTRY_FIND
+            find(loaded, "PMIx_Spawn_nb", call.PMIx_Spawn_nb);
+            find(loaded, "PMIx_Publish_nb", call.PMIx_Publish_nb);
+            find(loaded, "PMIx_Lookup_nb", call.PMIx_Lookup_nb);
+            find(loaded, "PMIx_Unpublish_nb", call.PMIx_Unpublish_nb);
+            find(loaded, "PMIx_Register_event_handler", call.PMIx_Register_event_handler);
             if (missing == nullptr) {
                 log::debug("job: {} is {}", path, call.PMIx_Get_version());
                 return library;

@@ -69,6 +69,7 @@ class RendezvousJob final : public PmiJob {
                            "{}. Is rank 0 running on that host, and does no firewall block the "
                            "port?",
                            connected.status().text());
+        notice_when_its_host_is_gone(connected->descriptor(), meeting.silence);
         PmiWire wire(connected->release());
         GANTRY_TRY(
             wire.send(fmt::format("cmd=initack pmiid={} size={}\n", meeting.rank, meeting.size)));
@@ -98,6 +99,8 @@ class RendezvousJob final : public PmiJob {
     }
 
   private:
+    int serving_rank() const override { return 0; }
+
     RendezvousJob(PmiWire wire, const Meeting& meeting, std::unique_ptr<RendezvousServer> server,
                   std::unique_ptr<Lifeline> lifeline)
         : PmiJob(std::move(wire), meeting.rank, meeting.size),
@@ -109,6 +112,15 @@ class RendezvousJob final : public PmiJob {
     std::unique_ptr<RendezvousServer> server_;
     std::unique_ptr<Lifeline> lifeline_;
 };
+
+// What is the same for every rank, and for any number of them.
+Meeting meeting_by(const config::Config& config) {
+    Meeting meeting;
+    meeting.patience = config.rendezvous_timeout;
+    meeting.silence = config.rendezvous_silence;
+    meeting.copies = config.rendezvous_copies;
+    return meeting;
+}
 
 std::optional<int> number_of(const char* variable) {
     const auto text = config::environment(variable);
@@ -140,11 +152,10 @@ Result<std::optional<Meeting>> explicit_meeting(const config::Config& config) {
             "a launcher needs all three, the same host:port and size for every rank, and "
             "a rank of its own from 0 to size - 1 for each",
             config.rendezvous, config.rank, config.size);
-    Meeting meeting;
+    Meeting meeting = meeting_by(config);
     meeting.place = config.rendezvous;
     meeting.rank = static_cast<int>(config.rank);
     meeting.size = static_cast<int>(config.size);
-    meeting.patience = config.rendezvous_timeout;
     return std::optional(meeting);
 }
 
@@ -175,11 +186,10 @@ Result<std::optional<Meeting>> slurm_meeting(const config::Config& config) {
             .value_or(static_cast<int>(kFirstPort + (static_cast<unsigned>(*job) * 131u +
                                                      static_cast<unsigned>(*step) * 17u) %
                                                         kPorts));
-    Meeting meeting;
+    Meeting meeting = meeting_by(config);
     meeting.place = fmt::format("{}:{}", first_host(*nodes), port);
     meeting.rank = *rank;
     meeting.size = *size;
-    meeting.patience = config.rendezvous_timeout;
     meeting.name = "slurm";
     return std::optional(meeting);
 }

@@ -11,8 +11,11 @@
 //   rank <- "cmd=lifeline rc=0"                   it is held; later only, at most once:
 //   rank <- "cmd=abort exitcode=7 rank=5 text=.." it ends with that code
 //
-// A rank that ends without MPI_Finalize fails every later fence; messages with it fail by what
-// their transport notices.
+// A rank that ends without MPI_Finalize fails every later fence, and is told to all (pmi_deaths.cpp). Behind
+// a fence each rank copies the store, so that ranks find each other also when rank 0 has died:
+//
+//   rank -> "cmd=copy_store after=KEY"            from the first piece on: KEY is empty
+//   rank <- "cmd=copied rc=0 last=0 k=v k=v .."   the next pieces; or rc=-1: too large for all
 //
 // Whoever can reach the port can join: for networks whose users trust each other.
 #pragma once
@@ -28,6 +31,8 @@ struct Meeting {
     int rank = 0;
     int size = 1;
     Nanoseconds patience = 60 * kSecond;
+    Nanoseconds silence = 0;          // of a host until it counts as gone; 6 s at least
+    Bytes copies = 0;                 // of the store, of all ranks together; 0: none
     const char* name = "rendezvous";  // what Job::launcher() says
 };
 

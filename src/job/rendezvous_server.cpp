@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job/rendezvous_server.hpp"
 
+#include "base/blocked_signals.hpp"
 #include "base/log.hpp"
 #include "job/pmi_wire.hpp"
 #include "job/store_text.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -21,8 +20,6 @@ namespace {
 constexpr std::size_t kLongestGreeting = 512;
 // For the others to end when rank 0 leaves without having finalized: they may wait for it for ever.
 constexpr auto kLongestGoodbye = std::chrono::seconds(10);
-// A host that does not answer for 30 s while rank 0 waits for its rank is gone.
-constexpr int kSecondsIdle = 10, kSecondsBetween = 5, kUnanswered = 4;
 
 // Short lines into sockets that are nearly empty: what does not fit at once is for a reader that
 // does not read.
@@ -35,16 +32,6 @@ std::string ended_inside(int rank) {
     return fmt::format("rank {} has ended without leaving MPI", rank);
 }
 
-void notice_when_its_host_is_gone(int socket) {
-    const auto set = [socket](int level, int option, int value) {
-        setsockopt(socket, level, option, &value, sizeof value);
-    };
-    set(IPPROTO_TCP, TCP_KEEPIDLE, kSecondsIdle);
-    set(IPPROTO_TCP, TCP_KEEPINTVL, kSecondsBetween);
-    set(IPPROTO_TCP, TCP_KEEPCNT, kUnanswered);
-    set(SOL_SOCKET, SO_KEEPALIVE, 1);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<RendezvousServer>> RendezvousServer::start(const Meeting& meeting) {
@@ -52,6 +39,7 @@ Result<std::unique_ptr<RendezvousServer>> RendezvousServer::start(const Meeting&
     GANTRY_TRY(listener.status());
     std::unique_ptr<RendezvousServer> server(
         new RendezvousServer(meeting, std::move(listener.value())));
+    const BlockedSignals blocked;
     server->thread_ = std::thread([raw = server.get()] { raw->run(); });
     return server;
 }
@@ -67,7 +55,10 @@ RendezvousServer::RendezvousServer(const Meeting& meeting, Socket listener)
                        std::chrono::system_clock::now().time_since_epoch().count()),
            ""),
       seats_(static_cast<std::size_t>(meeting.size), -1),
-      lifelines_(static_cast<std::size_t>(meeting.size)) {}
+      lifelines_(static_cast<std::size_t>(meeting.size)) {
+    pmi_.offer_deaths();
+    pmi_.offer_copies(meeting.copies);
+}
 
 RendezvousServer::~RendezvousServer() {
     if (getpid() != owner_process_) {
@@ -103,8 +94,6 @@ void RendezvousServer::begin_to_leave() {
     leaving_ = true;
     listener_ = Socket();  // nobody is missing any more
     if (!welcomed_) return;
-    for (const int seat : seats_)
-        if (seat >= 0) notice_when_its_host_is_gone(seat);
     if (pmi_.membership(0) == Membership::finalized) return;
     pmi_.break_barriers(ended_inside(0));
     leave_at_ = Clock::now() + kLongestGoodbye;
@@ -191,6 +180,7 @@ void RendezvousServer::seat(Guest& guest, std::string_view line) {
     int& seat = seats_[static_cast<std::size_t>(rank)];
     if (seat >= 0 || welcomed_)
         return refuse(fmt::format("another process is already rank {}", rank));
+    notice_when_its_host_is_gone(socket.descriptor(), meeting_.silence);
     seat = socket.release();
     pmi_.add_rank(rank, seat, 0);
 }
@@ -248,8 +238,9 @@ void RendezvousServer::pass_on_abort() {
 void RendezvousServer::rank_left(int rank) {
     seats_[static_cast<std::size_t>(rank)] = -1;
     lifelines_[static_cast<std::size_t>(rank)] = Socket();
-    if (welcomed_ && pmi_.membership(rank) != Membership::finalized)
-        pmi_.break_barriers(ended_inside(rank));
+    if (!welcomed_ || pmi_.membership(rank) == Membership::finalized) return;
+    pmi_.break_barriers(ended_inside(rank));
+    if (!pmi_.number().empty()) pmi_.tell_death(pmi_.number(), rank);
 }
 
 }  // namespace gantry::job

@@ -139,4 +139,17 @@ Result<Socket> listen_at(std::string_view host_and_port) {
     return listener;
 }
 
+// A question when nothing was heard for two steps, and one more in each of four.
+void notice_when_its_host_is_gone(int socket, Nanoseconds silence) {
+    const auto set = [socket](int level, int option, int value) {
+        setsockopt(socket, level, option, &value, sizeof value);
+    };
+    constexpr int kIdle = 2, kUnanswered = 4;
+    const auto step = std::clamp<Nanoseconds>(silence / ((kIdle + kUnanswered) * kSecond), 1, 4096);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(kIdle * step));
+    set(IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(step));
+    set(IPPROTO_TCP, TCP_KEEPCNT, kUnanswered);
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
 }  // namespace gantry::job

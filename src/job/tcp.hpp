@@ -37,6 +37,8 @@ enum class Retry {
 };
 
 Result<Socket> connect_to(std::string_view host_and_port, Nanoseconds patience, Retry retry);
+// Errors show on the socket when the other host has not answered for so long, in steps of 6 s.
+void notice_when_its_host_is_gone(int socket, Nanoseconds silence);
 // On that host's address, or on every address of this machine when the name leads elsewhere (a
 // container's port that was forwarded).
 Result<Socket> listen_at(std::string_view host_and_port);

@@ -4,6 +4,8 @@
 // around (they are added as unsigned).
 #include "layout/reduce.hpp"
 
+#include "layout/half.hpp"
+
 #include <cstring>
 #include <type_traits>
 
@@ -246,6 +248,7 @@ struct Table {
         integer<std::intptr_t>(table[Element::address]);
         integer<std::int64_t>(table[Element::count]);
         integer<std::int64_t>(table[Element::offset]);
+        real<Half>(table[Element::float16]);
         real<float>(table[Element::float32]);
         real<double>(table[Element::float64]);
         real<long double>(table[Element::long_double]);

@@ -68,8 +68,9 @@ enum class Element : std::uint8_t {
     real_real,
     double_double,
     integer_integer,
+    float16,
 };
-inline constexpr int kElements = static_cast<int>(Element::integer_integer) + 1;
+inline constexpr int kElements = static_cast<int>(Element::float16) + 1;
 
 // `first` and `second` are the operands; the result replaces the second.
 using Reduction = void (*)(const void* first, void* second, std::size_t count);

@@ -55,10 +55,11 @@ Starts starts_of(const Form& form) {
     return all;
 }
 
-// Of two elements, which says it of any number.
-Starts starts_of(const Layout& layout) {
+// Two elements say it of any number.
+Starts starts_of(const Layout& layout, Elements elements) {
     if (layout.form == nullptr) return {};
-    return repeated_starts(starts_of(*layout.form), 2, layout.extent);
+    return repeated_starts(starts_of(*layout.form), elements == Elements::one ? 1 : 2,
+                           layout.extent);
 }
 
 }  // namespace
@@ -151,12 +152,12 @@ std::ptrdiff_t offset_of(const Layout& layout, Bytes data_byte) {
     return walk.next(run) ? run.offset : 0;
 }
 
-bool never_falls(const Layout& layout) {
-    return starts_of(layout).rise;
+bool never_falls(const Layout& layout, Elements elements) {
+    return starts_of(layout, elements).rise;
 }
 
-bool overlaps(const Layout& layout) {
-    return !starts_of(layout).apart;
+bool overlaps(const Layout& layout, Elements elements) {
+    return !starts_of(layout, elements).apart;
 }
 
 }  // namespace gantry::layout

@@ -6,6 +6,7 @@
 
 #include "layout/layout.hpp"
 
+#include <cstdint>
 #include <vector>
 
 namespace gantry::layout {
@@ -44,9 +45,10 @@ class RunWalk {
 // Where that data byte lies.
 std::ptrdiff_t offset_of(const Layout& layout, Bytes data_byte);
 
-// Of elements one behind the other, as MPI wants it of filetypes: whether no run begins before the
-// one in front of it; and whether then some begin inside it.
-bool never_falls(const Layout& layout);
-bool overlaps(const Layout& layout);
+// As MPI wants it of filetypes: whether no run begins before the one in front of it; and whether then some
+// begin inside it. Of one element, or of any number of them one behind the other.
+enum class Elements : std::uint8_t { one, many };
+bool never_falls(const Layout& layout, Elements elements = Elements::many);
+bool overlaps(const Layout& layout, Elements elements = Elements::many);
 
 }  // namespace gantry::layout

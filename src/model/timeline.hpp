@@ -12,9 +12,9 @@
 #include "base/clock.hpp"
 #include "base/units.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <utility>
 #include <vector>
 
@@ -28,13 +28,15 @@ class Timeline {
 
     Nanoseconds now() const { return now_; }
     void at(Nanoseconds time, std::function<void()> action) {
-        events_.push({time > now_ ? time : now_, next_sequence_++, std::move(action)});
+        events_.push_back({time > now_ ? time : now_, next_sequence_++, std::move(action)});
+        std::push_heap(events_.begin(), events_.end());
     }
     bool empty() const { return events_.empty(); }
-    Nanoseconds next_time() const { return events_.top().time; }
+    Nanoseconds next_time() const { return events_.front().time; }
     void run_next() {
-        Event event = events_.top();
-        events_.pop();
+        std::pop_heap(events_.begin(), events_.end());
+        Event event = std::move(events_.back());
+        events_.pop_back();
         now_ = event.time;
         event.action();
     }
@@ -63,12 +65,12 @@ class Timeline {
         Nanoseconds time;
         std::uint64_t sequence;
         std::function<void()> action;
-        // For a queue that gives the earliest first.
+        // For a heap whose first one is the earliest.
         bool operator<(const Event& other) const {
             return time != other.time ? time > other.time : sequence > other.sequence;
         }
     };
-    std::priority_queue<Event> events_;
+    std::vector<Event> events_;  // a heap
     std::uint64_t next_sequence_ = 0;
     std::uint64_t random_state_;
     std::uint64_t trace_hash_ = 0xcbf29ce484222325u;

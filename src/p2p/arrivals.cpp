@@ -130,7 +130,7 @@ void Messages::deliver(std::unique_ptr<Incoming> message, Request& receive) {
     receive.outcome = {reference.envelope.source, reference.envelope.tag,
                        std::min<Bytes>(reference.envelope.bytes, receive.buffer.bytes()), false};
     if (reference.envelope.bytes > receive.buffer.bytes())
-        receive.status = truncated(reference.envelope.bytes, receive.buffer.bytes());
+        receive.status = truncated(receive, reference.envelope.bytes);
     incoming.add_matched(std::move(message));
     context.operations.spawn(receive_rendezvous(executor, *this, reference));
 }

@@ -30,9 +30,8 @@ UnexpectedBuffer hold(transfer::Context& context, transport::ConstSpan bytes, He
     UnexpectedBuffer held;
     if (whom == HeldFor::page_locked ||
         (whom == HeldFor::copy_engine && bytes.size() >= plan::kKeptInSlotsFrom)) {
-        Result<transfer::SlotPool*> slots = context.pools.own(transport::Pool::device_slots);
-        const Slot slot = slots.ok() ? (*slots)->try_acquire(bytes.size(), SlotUse::sink) : Slot{};
-        if (slot.units != 0) held = UnexpectedBuffer(**slots, slot);
+        held = UnexpectedBuffer(
+            transfer::HeldSlot::try_take(context.pools, bytes.size(), SlotUse::sink));
     }
     if (held.data() == nullptr)
         held = UnexpectedBuffer(std::unique_ptr<std::byte[]>(
@@ -79,9 +78,13 @@ Task<Status> receive_on_device(Executor& executor, Messages& messages, Request& 
 
 }  // namespace
 
-Status truncated(Bytes bytes, Bytes room) {
-    return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes",
-                   bytes, room);
+Status truncated(const Request& receive, Bytes bytes) {
+    const bool has_tag = (receive.context & (kCollectiveContext | kPartitionedContext)) == 0;
+    return failure(MPI_ERR_TRUNCATE,
+                   "a message of {} bytes from rank {}{} was received into a buffer of {} bytes",
+                   bytes, receive.outcome.source,
+                   has_tag ? fmt::format(" with tag {}", receive.outcome.tag) : std::string(),
+                   receive.buffer.bytes());
 }
 
 Result<EagerPayload> packed_payload_of(const Buffer& buffer) {
@@ -139,7 +142,7 @@ void Messages::deliver_eager(const wire::Envelope& envelope, Conversation& sende
             log::error("the sender of a synchronous message was not told: {}", sent.text());
     }
     if (payload.size() > room) [[unlikely]]
-        receive.status = truncated(payload.size(), room);
+        receive.status = truncated(receive, payload.size());
     if (transfer::in_host_memory(receive.location) || accepted == 0) {
         if (!receive.buffer.contiguous())
             layout::unpack(*receive.buffer.layout, receive.buffer.address, 0, accepted,

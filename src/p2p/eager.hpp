@@ -23,7 +23,7 @@ inline Result<EagerPayload> payload_of(const Buffer& buffer) {
 Task<Status> take_payload(Executor& executor, Messages& messages, Incoming& message,
                           transfer::Side side, Bytes accepted);
 
-// A message of so many bytes got a buffer of `room`.
-Status truncated(Bytes bytes, Bytes room);
+// What a receive, whose outcome names the sender, hears of a message of so many bytes.
+[[gnu::cold, gnu::noinline]] Status truncated(const Request& receive, Bytes bytes);
 
 }  // namespace gantry::p2p

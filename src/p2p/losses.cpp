@@ -38,7 +38,7 @@ void Messages::on_peer_lost(int peer, const Status& why) {
         if (message.peer == peer) end_early(message, gone);
     });
     end_of_put(peer, with(peer).rtr.coming_id, gone);
-    context.pools.take_back(peer);
+    context.give_up(peer);
     start_all(peer);
     incoming.each_from(peer, [&gone](Incoming& message) {
         message.failure = gone;

@@ -43,14 +43,14 @@ Task<Status> send_payload(Executor& executor, Sending& sending) {
     const wire::Payload head{sending.message.id};
     Result<SlotPool*> pool = messages.context.pools.own(transport::Pool::device_slots);
     GANTRY_CO_TRY(pool.status());
-    Slot slot;
+    transfer::HeldSlot slot;
     std::unique_ptr<std::byte[]> memory;
     std::byte* staging = nullptr;
     if (bytes <= (*pool)->largest()) {
         Result<Slot> granted = co_await (*pool)->acquire(executor, bytes, SlotUse::source);
         GANTRY_CO_TRY(granted.status());
-        slot = *granted;
-        staging = slot.memory;
+        slot = transfer::HeldSlot(**pool, *granted);
+        staging = slot.memory();
     } else {  // a limit above what a slot holds
         Result<std::unique_ptr<std::byte[]>> made =
             transfer::host_memory(bytes, "a device message");
@@ -67,7 +67,7 @@ Task<Status> send_payload(Executor& executor, Sending& sending) {
     if (status.ok())
         status = messages.send(sending.message.peer, wire::kPayload, head,
                                transport::ConstSpan(staging, bytes));
-    if (slot.units != 0) (*pool)->release(slot);
+    slot.give_back();
     if (status.ok() && sending.message.synchronous) status = co_await sending.message.finished;
     co_return status;
 }

@@ -45,7 +45,7 @@ void Messages::revoke(std::uint32_t its_context) {
     if (is_revoked(base)) return;
     revoked_contexts.push_back(base);
     is_any_revoked = true;
-    context.board.revoke(base, base_context(~0u), revoked_status());
+    context.node_segment.revoke(base, base_context(~0u), revoked_status());
     for (Request* receive : matcher.withdraw_of(base))
         finish_request(*receive, revoked_status());
     for (std::unique_ptr<Incoming>& message : matcher.take_of(base))

@@ -5,7 +5,7 @@
 // device reads it directly instead of through the driver's own staging.
 #pragma once
 
-#include "transfer/slots.hpp"
+#include "transfer/pipeline/stage.hpp"
 
 #include <memory>
 #include <utility>
@@ -20,31 +20,19 @@ class UnexpectedBuffer {
   public:
     UnexpectedBuffer() = default;
     explicit UnexpectedBuffer(std::unique_ptr<std::byte[]> heap) : heap_(std::move(heap)) {}
-    UnexpectedBuffer(SlotPool& pool, const Slot& slot) : pool_(&pool), slot_(slot) {}
-    UnexpectedBuffer(UnexpectedBuffer&& other) noexcept
-        : heap_(std::move(other.heap_)),
-          pool_(std::exchange(other.pool_, nullptr)),
-          slot_(other.slot_) {}
-    UnexpectedBuffer& operator=(UnexpectedBuffer&& other) noexcept {
-        std::swap(heap_, other.heap_);
-        std::swap(pool_, other.pool_);
-        std::swap(slot_, other.slot_);
-        return *this;
-    }
-    ~UnexpectedBuffer() { let_go(); }
+    explicit UnexpectedBuffer(transfer::HeldSlot slot) : slot_(std::move(slot)) {}
     // At the latest when it ends; a coroutine that has ended may keep it for long.
     void let_go() {
         heap_.reset();
-        if (pool_ != nullptr) std::exchange(pool_, nullptr)->release(slot_);
+        slot_.give_back();
     }
 
     // Null: nothing is kept.
-    std::byte* data() const { return pool_ != nullptr ? slot_.memory : heap_.get(); }
+    std::byte* data() const { return slot_ ? slot_.memory() : heap_.get(); }
 
   private:
     std::unique_ptr<std::byte[]> heap_;
-    SlotPool* pool_ = nullptr;
-    Slot slot_;
+    transfer::HeldSlot slot_;
 };
 
 }  // namespace gantry::p2p

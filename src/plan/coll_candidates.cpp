@@ -16,20 +16,6 @@ constexpr const char* kInPlace = "in place, blocks are swapped pair by pair";
 
 // Blocks of device memory that are copied to page-locked memory together.
 constexpr Bytes kSmallestStage = 16 * kKiB, kLargestStage = 256 * kKiB, kUsualStage = 64 * kKiB;
-// Pieces in which a long vector goes along a chain or around a ring.
-constexpr Bytes kSmallestSegment = 8 * kKiB, kLargestSegment = kMiB;
-
-template <class Step>
-double sum_of_rounds(int ranks, Step step) {
-    double time = 0;
-    for (int distance = 1; distance < ranks; distance *= 2)
-        time += step(distance);
-    return time;
-}
-
-Bytes whole(Bytes bytes, std::uint64_t parts) {
-    return (bytes + parts - 1) / parts;
-}
 
 // The halving rounds of a vector among a power of two of ranks: half of it first, with the rank half
 // way around.
@@ -53,67 +39,32 @@ double ring(const CollAsk& ask, Bytes each) {
     return (ask.ranks - 1) * ask.shift(each, 1);
 }
 
-double pairwise_reduction(const CollAsk& ask) {
-    return (ask.ranks - 1) * (ask.shift(ask.share(), ask.ranks / 2) + ask.combine(ask.share()));
+// Those of all others, one after the other.
+double combined_shares(const CollAsk& ask) {
+    return (ask.ranks - 1) * ask.combine(ask.share());
 }
+
+double pairwise_reduction(const CollAsk& ask) {
+    return (ask.ranks - 1) * ask.shift(ask.share(), ask.ranks / 2) + combined_shares(ask);
+}
+
 // Everybody's shares at once, combined one after the other when all are there.
 double ordered_reduction(const CollAsk& ask) {
-    return ask.to_all(ask.share()) + ask.combine(ask.bytes);
+    // A launch for each on a GPU; a processor takes them from memory, where others come piece by piece.
+    return ask.to_all(ask.share()) +
+           (ask.on_device() ? combined_shares(ask) : ask.combine(ask.bytes));
 }
 
-// In device memory a rank tells all its children at once, and they share its link.
-double tree(const CollAsk& ask, bool combining) {
-    if (ask.on_device() && ask.question.shape.nodes <= 1 && !combining) {
-        double time = 0;
-        for (int children = 1; children <= ask.rounds; ++children)
-            time += ask.from_device(ask.bytes, children);
-        return time;
-    }
+double combining_tree(const CollAsk& ask) {
     return sum_of_rounds(ask.ranks, [&](int distance) {
-        return ask.one_way(ask.bytes, distance) + (combining ? ask.combine(ask.bytes) : 0);
+        return ask.one_way(ask.bytes, distance) + ask.combine(ask.bytes);
     });
-}
-
-// The segment with which a chain of `hops` is fastest, and its time.
-CollCandidate chain(const CollAsk& ask, int hops, bool combining) {
-    CollCandidate best{.algorithm = Algorithm::chain,
-                       .why = "long: pieces follow each other from rank to rank",
-                       .rank_order = true};
-    for (Bytes segment = kSmallestSegment; segment <= kLargestSegment; segment *= 2) {
-        if (ask.tuning.segment != 0 && segment != kSmallestSegment) break;
-        const Bytes piece = ask.tuning.segment != 0 ? ask.tuning.segment : segment;
-        const Bytes part = std::min(piece, ask.bytes);
-        const auto pieces = static_cast<double>(ask.bytes > 0 ? whole(ask.bytes, piece) : 1);
-        const double step = ask.shift(part, 1) + (combining ? ask.combine(part) : 0);
-        const double time = (hops - 1 + pieces) * step;
-        if (best.segment == 0 || time < best.time) best.time = time, best.segment = piece;
-    }
-    return best;
 }
 
 void barrier(const CollAsk& ask, CollCandidates& list) {
     list.add({.algorithm = Algorithm::dissemination,
               .time = sum_of_rounds(ask.ranks, [&](int d) { return ask.shift(0, d); }),
               .why = "a message in each round"});
-}
-
-void bcast(const CollAsk& ask, CollCandidates& list) {
-    list.add(
-        {.algorithm = Algorithm::binomial, .time = tree(ask, false), .why = "the fewest steps"});
-    double scatter = 0;
-    Bytes part = ask.bytes;
-    for (int distance = ask.rounds > 0 ? 1 << (ask.rounds - 1) : 0; distance >= 1; distance /= 2) {
-        part = whole(part, 2);
-        scatter += ask.one_way(part, distance);
-    }
-    const double around = ring(ask, ask.share());
-    const double doubling = ask.power_of_two() ? halving(ask, ask.ranks, 0) : around;
-    list.add({.algorithm = Algorithm::scatter_allgather,
-              .time = scatter + std::min(around, doubling),
-              .why = "long: every rank passes on a share",
-              .impossible =
-                  ask.bytes < static_cast<Bytes>(ask.ranks) ? "fewer bytes than ranks" : nullptr});
-    list.add(chain(ask, ask.ranks - 1, false));
 }
 
 void in_rank_order(CollCandidates& list, double fold, double ordered) {
@@ -138,7 +89,7 @@ void reduce(const CollAsk& ask, CollCandidates& list) {
     const double to_root = ask.at_root(ask.share());
     const double moved = ask.question.commutative ? 0 : ask.one_way(ask.bytes, ask.ranks / 2);
     list.add({.algorithm = Algorithm::binomial,
-              .time = tree(ask, true) + moved,
+              .time = combining_tree(ask) + moved,
               .why = "the fewest steps"});
     const int power = ask.lower_power_of_two();
     list.add({.algorithm = Algorithm::rabenseifner,
@@ -168,7 +119,8 @@ void allreduce(const CollAsk& ask, CollCandidates& list) {
               .why = "every rank combines a share, in few steps",
               .impossible = not_in_any_order(ask)});
     list.add({.algorithm = Algorithm::ring,
-              .time = 2 * ring(ask, ask.share()) + ask.combine(bytes),
+              .time = 2 * ring(ask, ask.share()) +
+                      (ask.on_device() ? combined_shares(ask) : ask.combine(bytes)),
               .why = "long: every link carries the vector twice",
               .impossible = not_in_any_order(ask)});
     list.add({.algorithm = Algorithm::pairwise,
@@ -189,7 +141,7 @@ void reduce_scatter(const CollAsk& ask, CollCandidates& list) {
               .time = pairwise_reduction(ask),
               .why = "long: nothing is sent but to where it is combined"});
     list.add({.algorithm = Algorithm::binomial,
-              .time = tree(ask, true) + ask.at_root(ask.share()),
+              .time = combining_tree(ask) + ask.at_root(ask.share()),
               .why = "short: combined at one rank"});
     list.add({.algorithm = Algorithm::ordered,
               .time = ordered_reduction(ask),
@@ -240,6 +192,8 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
                       .why = "everybody tells everybody; what is in device memory is staged",
                       .segment = ask.tuning.segment,
                       .outstanding = outstanding};
+    // The copies are for nothing where the network reaches device memory.
+    if (ask.facts.network_reaches_devices) way.time += ask.staging(ask.bytes, ask.bytes);
     if (ask.question.shape.nodes <= 1)
         way.impossible = "all ranks are on one node";
     else if (ask.question.in_place)
@@ -263,6 +217,18 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
     return way;
 }
 
+// One partner after the other, ever further away around the ranks: those of one node are among the first and
+// the last, and may take longer. Ranks do not go in step, so none takes less.
+double all_partners(const CollAsk& ask, Bytes each) {
+    const int half = ask.ranks / 2, near = std::min(ask.question.shape.most - 1, half);
+    const double far = ask.shift(each, half);
+    double time = (ask.ranks - 1) * far;
+    for (int distance = 1; distance <= near; ++distance)
+        time +=
+            (2 * distance == ask.ranks ? 1 : 2) * std::max(ask.shift(each, distance) - far, 0.0);
+    return time;
+}
+
 void alltoall(const CollAsk& ask, CollCandidates& list) {
     const bool equal = ask.question.operation == Collective::alltoall;
     const char* impossible = ask.question.in_place ? kInPlace : nullptr;
@@ -279,7 +245,7 @@ void alltoall(const CollAsk& ask, CollCandidates& list) {
                   .impossible = impossible});
     }
     list.add({.algorithm = Algorithm::pairwise,
-              .time = own + (ask.ranks - 1) * ask.shift(ask.bytes, ask.ranks / 2),
+              .time = own + all_partners(ask, ask.bytes),
               .why = "one partner after the other"});
     constexpr int kOutstanding = 32;
     list.add(staged(ask, ask.tuning.outstanding != 0 ? ask.tuning.outstanding : kOutstanding));
@@ -327,11 +293,13 @@ void neighbor(const CollAsk& ask, CollCandidates& list) {
 
 }  // namespace
 
-CollCandidates candidates_of(const CollAsk& ask) {
+namespace {
+
+CollCandidates by_messages(const CollAsk& ask) {
     CollCandidates list;
     switch (ask.question.operation) {
         case Collective::barrier: barrier(ask, list); break;
-        case Collective::bcast: bcast(ask, list); break;
+        case Collective::bcast: add_broadcasts(ask, list); break;
         case Collective::reduce: reduce(ask, list); break;
         case Collective::allreduce: allreduce(ask, list); break;
         case Collective::reduce_scatter: reduce_scatter(ask, list); break;
@@ -346,13 +314,47 @@ CollCandidates candidates_of(const CollAsk& ask) {
         case Collective::scan: scan(ask, list); break;
         case Collective::neighbor: neighbor(ask, list); break;
     }
+    return list;
+}
+
+// Copies of such vectors, of the rate at which page-locked memory is copied.
+constexpr double kShortCopies = 0.22;
+
+// Short vectors of device memory that go between nodes are reduced by the processor (plan/reduce_place.hpp):
+// one copy out of the GPU and one into it, where kernels would take a launch in each step.
+void reduce_on_host_where_faster(const CollAsk& ask, CollCandidates& list) {
+    CollQuestion question = ask.question;
+    question.memory = CollMemory::unknown;
+    const CollCandidates on_host = by_messages(CollAsk(question, ask.facts, ask.tuning));
+    const CollGpu& gpu = ask.facts.gpu;
+    const double copies =
+        static_cast<double>(gpu.to_cell + gpu.from_cell) +
+        2 * static_cast<double>(ask.bytes) * 1e9 / (kShortCopies * gpu.host_bytes_per_second);
+    const CollCandidate* other = on_host.begin();
+    for (CollCandidate& each : list) {
+        each.time = std::min(each.time, (other++)->time + copies);
+    }
+}
+
+bool is_reduction(Collective operation) {
+    return operation == Collective::reduce || operation == Collective::allreduce ||
+           operation == Collective::reduce_scatter || operation == Collective::scan;
+}
+
+}  // namespace
+
+CollCandidates candidates_of(const CollAsk& ask) {
+    CollCandidates list = by_messages(ask);
+    if (ask.question.memory == CollMemory::device && ask.question.shape.nodes > 1 &&
+        is_reduction(ask.question.operation))
+        reduce_on_host_where_faster(ask, list);
     add_hierarchical(ask, list);
-    if (ask.question.board.there && ask.question.memory != CollMemory::other)
-        add_on_board(ask, list);
+    if (ask.question.node_segment.there && ask.question.memory != CollMemory::other)
+        add_in_node_segment(ask, list);
     const bool reads = ask.question.operation != Collective::barrier &&
                        ask.question.operation != Collective::neighbor;
-    if (reads && ask.question.board.there) add_reads(ask, list);
-    if (ask.question.board.lane) add_lane(ask, list);
+    if (reads && ask.question.node_segment.there) add_reads(ask, list);
+    if (ask.question.node_segment.mailbox) add_mailbox(ask, list);
     return list;
 }
 

@@ -16,12 +16,22 @@ CollWay way_of(const model::Link& link) {
             .eager_limit = link.eager_limit};
 }
 
+// Cards that reach device memory lie beside the GPUs, one for each; others are one card of the node.
+std::int16_t cards_of(const model::Machine& machine) {
+    constexpr int kMost = 1000;
+    return machine.network.device_memory
+               ? static_cast<std::int16_t>(std::clamp(machine.gpus_per_node, 1, kMost))
+               : std::int16_t{1};
+}
+
 }  // namespace
 
 CollFacts coll_facts_of(const model::Machine& machine) {
     CollFacts facts;
     facts.inside = way_of(machine.shared_memory);
     facts.between = way_of(machine.network);
+    facts.cards = cards_of(machine);
+    facts.network_reaches_devices = machine.network.device_memory;
     facts.copy_bytes_per_second = machine.host.memcpy.peak();
     facts.read_bytes_per_second = facts.inside.bytes_per_second;
     if (!machine.shared_memory.read_rate.points().empty()) {
@@ -30,7 +40,7 @@ CollFacts coll_facts_of(const model::Machine& machine) {
     }
     // Two vectors are read and one is written, in the cache.
     facts.reduce_bytes_per_second = facts.copy_bytes_per_second / 2;
-    facts.board.flag = machine.host.flag;
+    facts.node_segment.flag = machine.host.flag;
     const model::Gpu& gpu = machine.gpu;
     facts.gpu.launch = gpu.kernel.latency;
     facts.gpu.resident = gpu.kernel.resident > 0 ? gpu.kernel.resident : gpu.kernel.latency;

@@ -21,7 +21,10 @@ double part(const CollAsk& ask, const CollFacts& facts, CollShape shape, Collect
     question.bytes = bytes;
     question.count = count;
     question.shape = shape;
-    question.board = {};
+    question.node_segment = {};
+    // Ranks of a node meet there, whose memory is known here.
+    question.node_segment.there =
+        shape.nodes == 1 && ask.tuning.node_segment && question.memory == CollMemory::device;
     return static_cast<double>(choose_collective(question, facts, ask.tuning).plan.expected);
 }
 
@@ -31,12 +34,12 @@ double inside(const CollAsk& ask, Collective operation, Bytes bytes, std::uint64
     return part(ask, ask.facts, {most, 1, most, most, true}, operation, bytes, count);
 }
 
-// Of one rank of each node, while `lanes` ranks of a node do the same and share its network.
+// Of one rank of each node, while `leaders` ranks of a node do the same and share its network.
 double across(const CollAsk& ask, Collective operation, Bytes bytes, std::uint64_t count = 0,
-              int lanes = 1) {
+              int leaders = 1) {
     const int nodes = ask.question.shape.nodes;
     CollFacts facts = ask.facts;
-    facts.between.bytes_per_second /= lanes;
+    facts.between.bytes_per_second = network_rate(facts, leaders);
     return part(ask, facts, {nodes, nodes, 1, 1, true}, operation, bytes, count);
 }
 
@@ -55,24 +58,25 @@ CollCandidate reduction(const CollAsk& ask) {
     CollCandidate leader{.algorithm = Algorithm::hierarchical,
                          .why = "a node's ranks reduce, then one rank of each node",
                          .impossible = not_possible(ask),
-                         .lanes = 1};
+                         .leaders = 1};
     if (leader.impossible == nullptr && !question.commutative && !question.shape.in_order)
         leader.impossible = kNotInOrder;
     if (leader.impossible != nullptr) return leader;
     leader.time = inside(ask, Collective::reduce, n, count) +
                   across(ask, question.operation, n, count) +
                   (to_all ? inside(ask, Collective::bcast, n) : 0);
-    const int lanes = question.shape.fewest;
-    if (lanes <= 1 || count < static_cast<std::uint64_t>(lanes)) return leader;
-    const auto each = static_cast<Bytes>(lanes);
+    const int fixed = ask.tuning.leaders;
+    const int leaders = fixed > 0 ? std::min(fixed, question.shape.fewest) : question.shape.fewest;
+    if (leaders <= 1 || count < static_cast<std::uint64_t>(leaders)) return leader;
+    const auto each = static_cast<Bytes>(leaders);
     CollCandidate shared = leader;
     shared.why = "a node's ranks reduce a share each, then those of each share";
-    shared.lanes = lanes;
+    shared.leaders = leaders;
     const Bytes back = to_all ? n : n / each;
     shared.time = inside(ask, Collective::reduce_scatter, n, count) +
-                  across(ask, question.operation, n / each, count / each, lanes) +
+                  across(ask, question.operation, n / each, count / each, leaders) +
                   inside(ask, to_all ? Collective::allgatherv : Collective::gather, back);
-    return shared.time < leader.time ? shared : leader;
+    return fixed > 0 || shared.time < leader.time ? shared : leader;
 }
 
 }  // namespace
@@ -81,7 +85,7 @@ void add_hierarchical(const CollAsk& ask, CollCandidates& list) {
     CollCandidate candidate{.algorithm = Algorithm::hierarchical,
                             .why = "inside nodes, and one rank of each between them",
                             .impossible = not_possible(ask),
-                            .lanes = 1};
+                            .leaders = 1};
     const bool possible = candidate.impossible == nullptr;
     switch (ask.question.operation) {
         case Collective::barrier:

@@ -28,4 +28,20 @@ struct RelayLimits {
 };
 inline constexpr RelayLimits kRelayLimits;
 
+// Of a vector of device memory that goes between nodes in short pieces (coll/staged_vector.hpp).
+struct StagedVectorLimits {
+    Bytes longest = kMiB;  // longer ones go in pieces that are worth a copy each
+    Bytes first_stage = 16 * kKiB, stage = 64 * kKiB;
+};
+inline constexpr StagedVectorLimits kStagedVectorLimits;
+
+// Ranks of several nodes tell each other what memory they bring (coll/known_memory.hpp): behind which call
+// first, how many times as many calls later again, and from how many bytes on vectors are long ones, of which
+// another memory may be known.
+struct KnownMemoryLimits {
+    std::uint32_t first_call = 3, further = 3;
+    Bytes long_from = 64 * kKiB;
+};
+inline constexpr KnownMemoryLimits kKnownMemoryLimits;
+
 }  // namespace gantry::plan

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/coll_model.hpp"
 
+#include "plan/coll_limits.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -18,8 +20,11 @@ constexpr double kExchangeOnDevices = 1.8;
 constexpr double kBothWays = 0.85, kAllAtOnce = 0.5;
 // Each further message at once, of one: eight H200s, a copy engine for each peer, 45 us for 7 blocks.
 constexpr double kFurtherOnDevice = 0.5;
-// A vector in device memory is combined in pieces, a launch for each.
-constexpr Bytes kCombinedByLaunch = 512 * kKiB;
+// A vector in device memory is combined in pieces, a launch for each, whose end is seen so much later.
+constexpr double kCombinedSeen = 4300;
+// Ways of a message of device memory to another node, which is never sent at once: the question, the answer, the
+// bytes, and the word that they are there, which waits for the card's (4.5 in worlds of H200s).
+constexpr double kOfDevice = 4.5;
 
 double latency(const CollWay& way, Bytes bytes) {
     const auto once = static_cast<double>(way.latency);
@@ -27,6 +32,11 @@ double latency(const CollWay& way, Bytes bytes) {
 }
 
 }  // namespace
+
+double network_rate(const CollFacts& facts, int sharing) {
+    const int ranks_of_a_card = (std::max(sharing, 1) + facts.cards - 1) / facts.cards;
+    return facts.between.bytes_per_second / ranks_of_a_card;
+}
 
 CollAsk::CollAsk(const CollQuestion& q, const CollFacts& f, const CollTuning& t)
     : question(q),
@@ -47,8 +57,8 @@ double CollAsk::between_devices(Bytes each, int directions) const {
     const CollGpu& gpu = facts.gpu;
     // Both sides of an exchange are the receiver of one message: two calls, one after the other.
     const double messages = directions > 1 ? kExchangeOnDevices : 1;
-    const double of_gpu = question.board.time_sliced ? static_cast<double>(gpu.turn) : 0;
-    const double rate = question.board.time_sliced
+    const double of_gpu = question.node_segment.time_sliced ? static_cast<double>(gpu.turn) : 0;
+    const double rate = question.node_segment.time_sliced
                             ? gpu.local_bytes_per_second
                             : gpu.peer_bytes_per_second * (directions > 1 ? kBothWays : 1);
     return messages * static_cast<double>(gpu.message) + turn + of_gpu + over(each, rate);
@@ -66,7 +76,7 @@ double CollAsk::to_neighbors(Bytes all) const {
                2 * over(all, facts.inside.bytes_per_second);
     const CollGpu& gpu = facts.gpu;
     // Those of GPUs that ranks share are staged: a copy on each side, which takes no turn.
-    if (question.board.time_sliced)
+    if (question.node_segment.time_sliced)
         return static_cast<double>(gpu.out + gpu.copy) * (further + 1) +
                2 * over(all, gpu.host_bytes_per_second);
     return between_devices(all, 2) + further * kFurtherOnDevice * static_cast<double>(gpu.message);
@@ -78,8 +88,13 @@ double CollAsk::inside(Bytes each, int directions) const {
                            directions * over(each, facts.inside.bytes_per_second));
 }
 
+double CollAsk::to_other_node(Bytes each) const {
+    if (each > 0 && on_device()) return kOfDevice * static_cast<double>(facts.between.latency);
+    return latency(facts.between, each);
+}
+
 double CollAsk::between(Bytes each, int sharing) const {
-    return latency(facts.between, each) + sharing * over(each, facts.between.bytes_per_second);
+    return to_other_node(each) + over(each, network_rate(facts, sharing));
 }
 
 double CollAsk::shift(Bytes each, int distance) const {
@@ -87,6 +102,30 @@ double CollAsk::shift(Bytes each, int distance) const {
     if (shape.nodes <= 1) return inside(each, 2);
     const int crossing = shape.in_order ? std::min(distance, shape.most) : shape.most;
     return std::max(between(each, crossing), shape.most > crossing ? inside(each, 2) : 0.0);
+}
+
+double CollAsk::further_shift(Bytes each) const {
+    const CollShape& shape = question.shape;
+    if (shape.nodes <= 1) return shift(each, 1);
+    const double wire = over(each, network_rate(facts, shape.in_order ? 1 : shape.most));
+    // Pieces that ask first are awaited ahead: one asks while those before it come.
+    const double asking = to_other_node(each) - static_cast<double>(facts.between.latency);
+    return std::max({wire + asking / kRelayLimits.chain_ahead,
+                     2 * static_cast<double>(facts.between.handling),
+                     shape.most > 1 ? inside(each, 2) : 0.0});
+}
+
+bool CollAsk::may_be_staged() const {
+    return question.shape.nodes > 1 && tuning.devices && !facts.network_reaches_devices &&
+           bytes >= kKnownMemoryLimits.long_from;
+}
+
+double CollAsk::copied_to_host(Bytes bytes_of_copy) const {
+    return over(bytes_of_copy, facts.gpu.host_bytes_per_second);
+}
+
+double CollAsk::staging(Bytes out, Bytes in) const {
+    return 2 * static_cast<double>(facts.gpu.out) + copied_to_host(out + in);
 }
 
 double CollAsk::swap(Bytes each, int distance) const {
@@ -115,8 +154,8 @@ double CollAsk::to_all(Bytes each) const {
                                  (2 * static_cast<double>(facts.inside.handling) +
                                   2 * over(each, facts.inside.bytes_per_second));
     const double by_network = far * (2 * static_cast<double>(facts.between.handling) +
-                                     shape.most * over(each, facts.between.bytes_per_second));
-    return (shape.nodes > 1 ? between(0, 1) : inside(0, 1)) + by_processors + by_network;
+                                     over(each, network_rate(facts, shape.most)));
+    return (shape.nodes > 1 ? to_other_node(each) : inside(0, 1)) + by_processors + by_network;
 }
 
 double CollAsk::at_root(Bytes each) const {
@@ -129,14 +168,15 @@ double CollAsk::at_root(Bytes each) const {
     const double by_network = far * (static_cast<double>(facts.between.handling) +
                                      over(each, facts.between.bytes_per_second));
     const double start =
-        shape.nodes > 1 ? latency(facts.between, each) : turn + crowd * latency(facts.inside, each);
+        shape.nodes > 1 ? to_other_node(each) : turn + crowd * latency(facts.inside, each);
     return start + by_processor + by_network;
 }
 
 double CollAsk::combine(Bytes vector) const {
     if (on_device()) {
-        const auto launches = static_cast<double>(vector / kCombinedByLaunch + 1);
-        return launches * static_cast<double>(facts.gpu.launch) +
+        const auto launches =
+            std::max(1.0, static_cast<double>(whole(vector, combined_piece(vector, tuning))));
+        return launches * (static_cast<double>(facts.gpu.launch) + kCombinedSeen) +
                over(vector, facts.gpu.local_bytes_per_second);
     }
     return crowd * over(vector, facts.reduce_bytes_per_second);

@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, kAlgorithms> kNames = {
     "direct_shares",
     "one_shot",
     "two_shots",
-    "lane",
+    "mailbox",
     "reads",
 };
 
@@ -99,13 +99,14 @@ CollTuning coll_tuning_from(const config::Config& config) {
     tuning.segment = config.coll_segment;
     tuning.outstanding = static_cast<int>(config.coll_outstanding);
     tuning.piece = config.coll_piece;
-    tuning.lane_calls = static_cast<int>(config.coll_lane_calls);
-    tuning.lane_ranks = static_cast<int>(config.coll_lane_ranks);
-    tuning.lane_bytes = config.coll_lane_bytes;
+    tuning.mailbox_calls = static_cast<int>(config.coll_mailbox_calls);
+    tuning.mailbox_ranks = static_cast<int>(config.coll_mailbox_ranks);
+    tuning.mailbox_bytes = config.coll_mailbox_bytes;
     tuning.reproducible = config.reproducible;
-    tuning.resident = config.kernels && config.linger > 0;
+    tuning.devices = config.cuda;
+    tuning.resident = config.kernels && config.idle_timeout > 0;
     if (Result<Mechanisms> mechanisms = mechanisms_from(config.mechanisms); mechanisms.ok()) {
-        tuning.board = mechanisms->board;
+        tuning.node_segment = mechanisms->node_segment;
         tuning.reads = mechanisms->cma;
     }
     tuning.reads_from = config.cma_threshold;
@@ -121,7 +122,7 @@ namespace {
 
 // What the ranks have measured of messages in their node takes the place of what was expected.
 CollFacts as_measured(const CollQuestion& question, CollFacts facts) {
-    const HostRates& rates = question.board.rates;
+    const HostRates& rates = question.node_segment.rates;
     if (rates.slots != 0)
         facts.inside.bytes_per_second =
             std::max(rates.slot_bytes_per_second(), rates.read_bytes_per_second());
@@ -150,7 +151,7 @@ CollChoice best_of(const CollQuestion& question, const CollFacts& described,
     choice.plan = {.algorithm = best->algorithm,
                    .segment = best->segment,
                    .outstanding = best->outstanding,
-                   .lanes = best->lanes,
+                   .leaders = best->leaders,
                    .expected = rounded(best->time),
                    .why = as_fixed ? "fixed by a parameter" : best->why};
     for (const CollCandidate& candidate : candidates) {
@@ -169,9 +170,9 @@ CollChoice best_of(const CollQuestion& question, const CollFacts& described,
 CollChoice choose_collective(const CollQuestion& question, const CollFacts& facts,
                              const CollTuning& tuning) {
     CollChoice choice = best_of(question, facts, tuning);
-    if (!question.board.there || question.memory != CollMemory::unknown) return choice;
-    if (choice.plan.algorithm == Algorithm::lane) return choice;
-    // What some kind of memory would take: another way than the one by messages is worth a meeting.
+    if (!question.node_segment.there || question.memory != CollMemory::unknown) return choice;
+    if (choice.plan.algorithm == Algorithm::mailbox) return choice;
+    // What some kind of memory would take: another way than the one by messages is worth a handshake.
     const auto goes_another_way = [&](CollMemory memory) {
         CollQuestion met = question;
         met.memory = memory;
@@ -187,7 +188,8 @@ std::string describe(const CollPlan& plan) {
     std::string text(name(plan.algorithm));
     if (plan.segment != 0) text += fmt::format(" in pieces of {}", bytes_text(plan.segment));
     if (plan.outstanding != 0) text += fmt::format(", {} messages at once", plan.outstanding);
-    if (plan.lanes > 1) text += fmt::format(", {} ranks of each node between nodes", plan.lanes);
+    if (plan.leaders > 1)
+        text += fmt::format(", {} ranks of each node between nodes", plan.leaders);
     if (plan.why[0] != 0) text += fmt::format(" ({})", plan.why);
     return text;
 }

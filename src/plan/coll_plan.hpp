@@ -5,9 +5,9 @@
 // fastest that is possible wins, unless GANTRY_COLL_<OPERATION> names one. All ranks ask the same
 // question (coll_question.hpp says what may be in it) and so reach the same answer.
 //
-// Ranks of one node that share a board may have faster ways than messages, which depend on the memory
+// Ranks of one node that share a node segment may have faster ways than messages, which depend on the memory
 // that each of them brings. So they ask twice: if some kind of memory would go another way, the first
-// answer is to meet there; the second question has what the board says, and its answer is final.
+// answer is to meet there; the second question has what the node segment says, and its answer is final.
 //
 // With GANTRY_REPRODUCIBLE every reduction is (((x0 op x1) op x2) ... op xn-1), element by element,
 // whatever the algorithm: only those that keep this order are possible. A candidate added for
@@ -42,21 +42,21 @@ enum class Algorithm : std::uint8_t {
     ordered,       // every rank combines one share of all vectors in rank order
     staged,        // spread, whose blocks of device memory go through page-locked memory
     hierarchical,  // inside nodes, then between them, each part planned for itself
-    // --- inside one node, over its board ---
-    cells,          // small host memory lies on the board itself
+    // --- inside one node, over its node segment ---
+    cells,          // small host memory lies on the node segment itself
     direct,         // stores into the mapped memory of the others, one launch
     direct_shares,  // a root stores a share to each, who stores it to the others; piece by piece
     one_shot,       // each who wants a result reduces the mapped vectors of all
     two_shots,      // each reduces one share, and stores it into the results of all
-    lane,           // small blocking calls: through numbered cells, without a meeting
+    mailbox,        // small blocking calls: through numbered cells, without a handshake
     reads,          // out of the host memory of the others, which the kernel copies
 };
 inline constexpr int kAlgorithms = 24;
-inline bool is_on_board(Algorithm algorithm) {
+inline bool goes_over_node_segment(Algorithm algorithm) {
     return algorithm >= Algorithm::cells;
 }
 
-// What a rank may bring on the board itself, also in one step over a lane.
+// What a rank may bring on the node segment itself, also in one step over a mailbox.
 inline constexpr Bytes kCell = 4 * kKiB;
 
 std::string_view name(Collective operation);
@@ -66,8 +66,8 @@ struct CollPlan {
     Algorithm algorithm = Algorithm::linear;
     Bytes segment = 0;    // pieces that follow each other; 0: in one piece
     int outstanding = 0;  // messages in flight at most, of algorithms that have many; 0: all
-    int lanes = 0;        // ranks of a node that work between nodes, of the hierarchical one
-    bool meet = false;    // not decided: the ranks meet on their board first, and ask again
+    int leaders = 0;      // ranks of a node that work between nodes, of the hierarchical one
+    bool meet = false;    // not decided: the ranks meet on their node segment first, and ask again
     Nanoseconds expected = 0;
     const char* why = "";
     bool operator==(const CollPlan&) const = default;
@@ -91,15 +91,18 @@ struct CollTuning {
     std::array<Algorithm, kCollectives> fixed{};  // by operation; automatic: choose
     Bytes segment = 0;                            // 0: choose
     int outstanding = 0;                          // 0: choose
+    int leaders = 0;                              // 0: choose; no parameter, for who compares
     Bytes piece = 128 * kKiB;                     // of vectors that are combined as they come
-    int lane_calls = 8;   // small calls of a communicator before it opens a lane, that one included
-    int lane_ranks = 64;  // of a communicator that has one, at most
-    Bytes lane_bytes = 64 * kKiB;  // what one rank brings over a lane in one call, at most
+    int mailbox_calls =
+        8;  // small calls of a communicator before it opens a mailbox, that one included
+    int mailbox_ranks = 64;           // of a communicator that has one, at most
+    Bytes mailbox_bytes = 64 * kKiB;  // what one rank brings over a mailbox in one call, at most
     bool reproducible = false;
-    bool board = true;      // ranks of a node may meet on its board
-    bool resident = false;  // persistent kernels take what is short
-    bool reads = false;     // ranks of a node may read each other's host memory
-    Bytes reads_from = 0;   // from so many bytes on; 0: where that is expected to be faster
+    bool node_segment = true;  // ranks of a node may meet on its node segment
+    bool resident = false;     // persistent kernels take what is short
+    bool devices = false;      // vectors may lie in device memory
+    bool reads = false;        // ranks of a node may read each other's host memory
+    Bytes reads_from = 0;      // from so many bytes on; 0: where that is expected to be faster
     bool operator==(const CollTuning&) const = default;
 };
 CollTuning coll_tuning_from(const config::Config& config);

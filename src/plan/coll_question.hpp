@@ -8,10 +8,10 @@
 //                      in place, the reduction's properties, the order of calls
 //   of the group       ranks, and how they lie on nodes
 //   of the job         parameters and costs, which are rank 0's (mpi/engine/job_costs.hpp)
-//   by the board       the memory that the ranks have brought, once they have met on their node's
+//   by the node segment       the memory that the ranks have brought, once they have met on their node's
 //
 // What one rank knows alone (its datatype, its memory's kind, its counts of a v form) is no part of
-// it. Ranks of a node may be told to meet on their board first (CollPlan::meet): all read there what
+// it. Ranks of a node may be told to meet on their node segment first (CollPlan::meet): all read there what
 // memory each of them brings, and ask again with that.
 #pragma once
 
@@ -51,27 +51,27 @@ struct CollShape {
     bool operator==(const CollShape&) const = default;
 };
 
-// The memory that the ranks bring, as all of them read it on the board of their node.
+// The memory that the ranks bring, as all of them read it on the node segment of their node.
 enum class CollMemory : std::uint8_t {
     unknown,     // they have not met there
     own_device,  // nor these; a rank asks what is best for its blocks or vector in device memory
-    cells,       // small: it lies on the board already
+    cells,       // small: it lies on the node segment already
     host,        // in host memory, where the others may read it (process_vm_readv)
     device,      // every rank's blocks and vectors lie in device memory that the others may map
     other,       // anything else
 };
 
-// What the board of a node adds to a question; nothing where the ranks share none.
-struct CollBoard {
+// What the node segment adds to a question; nothing where the ranks share none.
+struct CollNodeSegment {
     bool there = false;        // the ranks of this communicator share one, and may use it
     bool time_sliced = false;  // several ranks use one GPU, which works for one process at a time
     bool in_place = false;     // of a reduction: some rank's result replaces its vector
     bool on_devices = false;   // what lies in cells comes from device memory, and goes there
-    bool lane = false;         // the communicator has a lane, and the call blocks
+    bool mailbox = false;      // the communicator has a mailbox, and the call blocks
     bool strided = false;      // of neighbors: blocks are unpacked where they belong
     bool no_reads = false;     // some rank may not read the host memory of another one
     HostRates rates = {};      // of host memory, as the slowest rank has measured them
-    bool operator==(const CollBoard&) const = default;
+    bool operator==(const CollNodeSegment&) const = default;
 };
 
 // What the call itself says, alike on all ranks by MPI's rules: all that they ask before they have met.
@@ -80,7 +80,7 @@ struct CallQuestion {
     // barrier, alltoallv, gatherv, scatterv: 0. bcast, reduce, allreduce, scan: the vector.
     // reduce_scatter, allgatherv: what all shares are together. allgather, gather, scatter: one
     // rank's block. alltoall: what one rank has for one other. neighbor: nothing, until a rank asks for
-    // its own blocks, which are its own matter: what it offers to its neighbors on the board follows.
+    // its own blocks, which are its own matter: what it offers to its neighbors on the node segment follows.
     Bytes bytes = 0;
     std::uint64_t count = 0;  // elements of a reduction's vector; of neighbor, blocks
     bool commutative = true;  // of a reduction
@@ -97,7 +97,7 @@ struct CollQuestion {
     bool predefined = true;
     bool in_place = false;
     CollMemory memory = CollMemory::unknown;
-    CollBoard board = {};
+    CollNodeSegment node_segment = {};
     bool operator==(const CollQuestion&) const = default;
 };
 
@@ -124,8 +124,9 @@ struct CollWay {
 struct CollGpu {
     Nanoseconds launch = 8900;  // a kernel alone, from the call until its end is seen
     Nanoseconds resident =
-        4900;                    // short copies or a short reduction that a persistent kernel makes
-    Nanoseconds meeting = 5500;  // what offering mapped memory on the board adds to a launch
+        4900;  // short copies or a short reduction that a persistent kernel makes
+    Nanoseconds handshake =
+        5500;                    // what offering mapped memory on the node segment adds to a launch
     Nanoseconds message = 8500;  // a short message between device memories of a node
     Nanoseconds copy = 8700;     // a copy inside the GPU alone
     Nanoseconds out = 6300;      // a copy to page-locked memory of the host, by a copy engine
@@ -141,13 +142,13 @@ struct CollGpu {
     bool operator==(const CollGpu&) const = default;
 };
 
-// Meeting on the board of a node.
-struct CollBoardCost {
-    Nanoseconds meeting = 300;  // taking a row, posting and leaving it
-    Nanoseconds row = 60;       // reading what another rank has posted
-    Nanoseconds flag = 200;     // until another processor sees what was posted
-    Nanoseconds cell = 20;      // filling or reading a cell of a lane
-    bool operator==(const CollBoardCost&) const = default;
+// Handshake on the node segment.
+struct CollNodeSegmentCost {
+    Nanoseconds handshake = 300;  // taking a descriptor, posting and leaving it
+    Nanoseconds row = 60;         // reading what another rank has posted
+    Nanoseconds flag = 200;       // until another processor sees what was posted
+    Nanoseconds cell = 20;        // filling or reading a cell of a mailbox
+    bool operator==(const CollNodeSegmentCost&) const = default;
 };
 
 // Plain data without pointers: rank 0's is the job's.
@@ -159,9 +160,12 @@ struct CollFacts {
     double read_bytes_per_second = 8e9;    // of another rank's memory, through the kernel
     Nanoseconds read_call = 500;           // such a read without its bytes
     int processors = 0;                    // of a node; 0: as many as it has ranks
+    // Network cards of a node: each gives what `between` says of one rank, and all ranks share them.
+    std::int16_t cards = 1;
+    bool network_reaches_devices = false;  // which is then not staged in host memory
     // Where ranks share processors: until one that is waited for has its turn.
     Nanoseconds processor_turn = 15'000;
-    CollBoardCost board;
+    CollNodeSegmentCost node_segment;
     CollGpu gpu;
     bool operator==(const CollFacts&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a collective of host memory takes whose ranks, once they have met on the board of their node, read
+// What a collective of host memory takes whose ranks, once they have met on the node segment of their node, read
 // the memory of each other through the kernel (docs/design/host-collectives.md): one copy where messages
 // through slots make two, and no message. Reductions are made in shares: each rank reads its share of all
 // vectors and combines it, then those that want the result read the shares.
@@ -18,7 +18,7 @@ struct Work {
     Bytes read = 0;      // by the rank that reads most
     Bytes from = 0;      // ranks that it reads from
     Bytes combined = 0;  // by the rank that combines most
-    int meetings = 1;    // times that all wait for all, the first one on the board
+    int handshakes = 1;  // times that all wait for all, the first one on the node segment
 };
 
 Work work_of(const CollAsk& ask) {
@@ -42,7 +42,8 @@ Work work_of(const CollAsk& ask) {
 const char* obstacle(const CollAsk& ask) {
     const CollQuestion& question = ask.question;
     if (!ask.tuning.reads) return "GANTRY_MECHANISMS switches cma off";
-    if (question.board.no_reads) return "the system refuses to read another process's memory";
+    if (question.node_segment.no_reads)
+        return "the system refuses to read another process's memory";
     if (question.memory != CollMemory::host) return "not in host memory that the others may read";
     if (question.in_place) return "in place, others read what would be overwritten";
     if (!question.predefined) return "a function of the program";
@@ -54,21 +55,21 @@ const char* obstacle(const CollAsk& ask) {
 void add_reads(const CollAsk& ask, CollCandidates& list) {
     const Work work = work_of(ask);
     const CollFacts& facts = ask.facts;
-    const HostRates& measured = ask.question.board.rates;
+    const HostRates& measured = ask.question.node_segment.rates;
     const double rate =
         measured.reads != 0 ? measured.read_bytes_per_second() : facts.read_bytes_per_second;
     const double call =
         measured.call != 0 ? measured.read_latency() : static_cast<double>(facts.read_call);
     const auto others = static_cast<double>(ask.ranks - 1);
-    const double meetings =
-        static_cast<double>(facts.board.meeting) +
-        work.meetings *
-            (ask.turn + ask.crowd * (kTurnOfEngine + static_cast<double>(facts.board.flag) +
-                                     others * static_cast<double>(facts.board.row)));
+    const double handshakes =
+        static_cast<double>(facts.node_segment.handshake) +
+        work.handshakes *
+            (ask.turn + ask.crowd * (kTurnOfEngine + static_cast<double>(facts.node_segment.flag) +
+                                     others * static_cast<double>(facts.node_segment.row)));
     const double moved = static_cast<double>(work.from) * call +
                          static_cast<double>(work.read) * 1e9 / rate + ask.combine(work.combined);
     list.add({.algorithm = Algorithm::reads,
-              .time = meetings + ask.crowd * moved,
+              .time = handshakes + ask.crowd * moved,
               .why = "long, in host memory: each reads what it needs where it lies",
               .impossible = obstacle(ask),
               .rank_order = true});

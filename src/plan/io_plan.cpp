@@ -22,13 +22,19 @@ constexpr int kDepth = 4;
 constexpr Bytes kAtOncePiece = 2 * kMiB;
 // The same of what it packs first: what was packed is in a cache still.
 constexpr Bytes kAtOncePacked = 256 * kKiB;
+// And of what it reads for the sake of some of it.
+constexpr Bytes kAtOnceSieved = 256 * kKiB;
 // Shorter runs of memory are packed: a piece of a vector of the system costs some tens of nanoseconds.
 constexpr Bytes kPackedBelow = 1 * kKiB;
 // Runs from which on an access of its own is as good for each rank as one together.
 constexpr Bytes kLargeRun = 256 * kKiB;
 // An exchange copies bytes twice more than the read, into a message and out of it, and ranks wait for each
 // other: a read that copies so many times what is wanted is no slower alone.
-constexpr Bytes kGapsPayBelow = 4;
+constexpr double kGapsPayBelow = 4;
+// In windows that all ranks see they are copied once more.
+constexpr double kGapsPayOnNodeBelow = 1.5;
+// What lies in such a window is in a cache still when ranks copy it, if the file is in memory.
+constexpr Bytes kNodeWindow = 512 * kKiB;
 constexpr int kAggregatorsOfNode = 4;
 constexpr Bytes kPage = 4 * kKiB;
 
@@ -55,6 +61,7 @@ IoPlan io_plan(const IoQuestion& question) {
     }
     // What is copied out of a GPU meanwhile is worth a thread.
     plan.at_once = question.in_memory && !question.on_device;
+    if (plan.at_once) plan.sieved = kAtOnceSieved;
     const bool has_gaps = question.file_gap > 0 && question.file_run < question.bytes;
     if (question.writes || !has_gaps || question.sieve == IoSwitch::disable) return plan;
     // As many bytes in the gaps as calls are saved by them.
@@ -89,6 +96,25 @@ const char* how_text(const IoPlan& plan) {
 
 }  // namespace
 
+IoCarrierPlan io_carrier(const IoCarrierQuestion& question) {
+    if (!question.has_ring) return {IoCarrier::threads, ""};
+    if (question.direct_storage) return {IoCarrier::threads, "a call of cuFile waits"};
+    if (!question.ring_allowed) return {IoCarrier::threads, "hint gantry_io_uring"};
+    // A thread makes them one behind the other.
+    if (!question.one_call)
+        return {IoCarrier::threads, "each of several calls would wait for a look of the engine"};
+    return {IoCarrier::ring, "one call"};
+}
+
+const char* name(IoCarrier carrier) {
+    switch (carrier) {
+        case IoCarrier::caller: return "caller";
+        case IoCarrier::ring: return "ring";
+        case IoCarrier::threads: return "threads";
+    }
+    return "";
+}
+
 std::string describe(const IoPlan& plan) {
     return fmt::format("{}, pieces of {}, {}{}", how_text(plan), bytes_text(plan.piece),
                        plan.at_once ? std::string("one after the other by the caller")
@@ -98,10 +124,10 @@ std::string describe(const IoPlan& plan) {
                            : "");
 }
 
-std::string describe(const CollectiveIoPlan& plan) {
-    return fmt::format("{} aggregator{}, parts of {}, windows of {}{}", plan.aggregators.size(),
+std::string describe(const CollectiveIoPlan& plan, bool on_node) {
+    return fmt::format("{} aggregator{}, parts of {}, windows of {}{}{}", plan.aggregators.size(),
                        plan.aggregators.size() == 1 ? "" : "s", bytes_text(plan.part),
-                       bytes_text(plan.window),
+                       bytes_text(plan.window), on_node ? " in memory that the ranks share" : "",
                        plan.at_once ? ", with the file by the aggregators themselves" : "");
 }
 
@@ -143,8 +169,9 @@ CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
     CollectiveIoPlan plan;
     Bytes bytes = 0, longest_run = 0;
     Bytes with_gaps = 0;
-    bool overlap = false, gaps_known = true;
+    bool overlap = false, gaps_known = true, on_node = true;
     for (const IoExtent& each : question.extents) {
+        on_node = on_node && each.sees_windows;
         if (each.bytes == 0) continue;
         plan.low = bytes == 0 ? each.low : std::min(plan.low, each.low);
         plan.high = bytes == 0 ? each.high : std::max(plan.high, each.high);
@@ -166,7 +193,9 @@ CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
         if (!interleaved(question.extents))
             return alone("ranks have parts of the file for themselves");
         if (longest_run >= kLargeRun) return alone("runs are large");
-        if (!question.writes && gaps_known && with_gaps < kGapsPayBelow * bytes)
+        const double most_gaps = on_node ? kGapsPayOnNodeBelow : kGapsPayBelow;
+        if (!question.writes && gaps_known &&
+            static_cast<double>(with_gaps) < most_gaps * static_cast<double>(bytes))
             return alone("the file is in memory: to read gaps along costs less than an exchange");
     }
     plan.together = true;
@@ -182,7 +211,10 @@ CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question) {
     plan.part = round_up(
         divide_up(reach + static_cast<Bytes>(plan.low - begin), plan.aggregators.size()), unit);
     plan.low = begin;
-    plan.window = std::min(round_up(question.window, unit), plan.part);
+    plan.on_node = on_node;
+    const Bytes window =
+        on_node && question.in_memory ? std::min(question.window, kNodeWindow) : question.window;
+    plan.window = std::min(round_up(window, unit), plan.part);
     const Bytes parts = divide_up(static_cast<Bytes>(plan.high - plan.low), plan.part);
     plan.aggregators.resize(std::min<std::size_t>(plan.aggregators.size(), parts));
     return plan;

@@ -36,9 +36,10 @@ struct IoQuestion {
 
 struct IoPlan {
     IoWay way = IoWay::direct;
-    Bytes piece = 0;       // bytes of one transfer
-    int depth = 1;         // transfers in flight at most
-    Bytes sieve = 0;       // reads: gaps up to so many bytes are read as well
+    Bytes piece = 0;          // bytes of one transfer
+    int depth = 1;            // transfers in flight at most
+    Bytes sieve = 0;          // reads: gaps up to so many bytes are read as well
+    Bytes sieved = 4 * kMiB;  // bytes that are read at once with their gaps, at most
     bool at_once = false;  // by the caller, piece by piece: a thread would only make the same copy
     CopyEngine engine = CopyEngine::cpu;  // between memory and slots
     const char* why = "";
@@ -56,6 +57,26 @@ const char* name(IoWay way);
 // Without the reason: "packed by the processor, pieces of 1 MiB, 4 in flight".
 std::string describe(const IoPlan& plan);
 
+// Who makes the system calls of a piece: whoever drives the engine, where they cannot wait for a device;
+// the kernel, that is given them in a ring (io_uring); or threads of the library.
+enum class IoCarrier : std::uint8_t { caller, ring, threads };
+
+struct IoCarrierQuestion {
+    bool has_ring = false;        // the kernel gives one
+    bool ring_allowed = true;     // by hint
+    bool direct_storage = false;  // the piece goes by GPUDirect Storage
+    bool one_call = true;         // the whole piece, else several
+};
+
+struct IoCarrierPlan {
+    IoCarrier carrier = IoCarrier::caller;
+    const char* why = "";  // empty: there is no choice
+};
+
+// Of a piece that may have to wait.
+IoCarrierPlan io_carrier(const IoCarrierQuestion& question);
+const char* name(IoCarrier carrier);
+
 // What each rank tells the others of its access. Plain data: it travels as bytes.
 struct IoExtent {
     std::int64_t low = 0, high = 0;  // of the file
@@ -64,6 +85,7 @@ struct IoExtent {
     // Reads of files in memory: what a read of its own would copy, with the gaps that it takes along; 0: not
     // known.
     Bytes with_gaps = 0;
+    bool sees_windows = false;  // it can copy its bytes from and into memory of any other rank
 };
 
 struct CollectiveIoQuestion {
@@ -88,6 +110,7 @@ struct CollectiveIoPlan {
     Bytes sieve = 0;   // reads: gaps in a window up to so many bytes are read as well
     bool at_once =
         false;  // windows go to and from the file by the aggregators, not by their threads
+    bool on_node = false;  // windows lie in memory that all ranks see: each copies its bytes itself
     std::int64_t part_begin(std::size_t aggregator) const {
         const std::int64_t begin = low + static_cast<std::int64_t>(part * aggregator);
         return begin < high ? begin : high;
@@ -95,7 +118,7 @@ struct CollectiveIoPlan {
 };
 
 CollectiveIoPlan collective_io_plan(const CollectiveIoQuestion& question);
-// Of one that goes together.
-std::string describe(const CollectiveIoPlan& plan);
+// Of one that goes together; `on_node`: in the end windows could be shared.
+std::string describe(const CollectiveIoPlan& plan, bool on_node);
 
 }  // namespace gantry::plan

@@ -19,7 +19,7 @@ constexpr Named kAll[] = {
     {"ready_to_receive", &Mechanisms::ready_to_receive},
     {"anchors", &Mechanisms::anchors},
     {"batches", &Mechanisms::batches},
-    {"board", &Mechanisms::board},
+    {"node_segment", &Mechanisms::node_segment},
     {"claims", &Mechanisms::claims},
     {"cma", &Mechanisms::cma},
 };

@@ -122,8 +122,8 @@ struct Mechanisms {
     bool anchors = true;          // one small mapping of each GPU that messages go to stays open
     bool ready_to_receive = true;  // a blocking receive tells its sender where the bytes go
     bool batches = true;           // copies that come together are made by one launch or call
-    bool board =
-        true;  // ranks of a node agree on its board instead of by messages (all or none of them)
+    bool node_segment =
+        true;  // ranks of a node agree on its node segment instead of by messages (all or none of them)
     bool claims = true;  // who is not late copies what either end could
     bool cma = true;     // a receiver reads host memory of its node itself, where that is faster
     bool operator==(const Mechanisms&) const = default;

@@ -45,8 +45,8 @@ Candidate rdma_candidate(const Ask& ask) {
     plan.why = by_copy_engine(ask.source) || by_copy_engine(ask.sink)
                    ? "GPUDirect: one put between the buffers, no copy"
                    : "one put into the receiver's buffer, no copy";
-    if (ask.peer.straight_from > 0) {
-        const bool straight = ask.bytes >= ask.peer.straight_from;
+    if (ask.peer.rdma_from > 0) {
+        const bool straight = ask.bytes >= ask.peer.rdma_from;
         if (straight) plan.expected += 2 * ask.hop;
         plan.why = straight ? "one put into the receiver's buffer, by a connection of its own"
                             : "one put into the receiver's buffer, in pieces";

@@ -15,7 +15,7 @@ constexpr Bytes kLeastInBatch = 8;
 
 // Messages, one after the other, beside those that carry the bytes: what asks for them, says that they
 // are there, and the flush that ends the operation with its answer. As the world counts them.
-constexpr int kHopsOfPut = 2, kHopsOfGet = 4, kHopsOfAnnouncedPut = 5, kHopsOfAnnouncedGet = 4;
+constexpr int kHopsOfPut = 2, kHopsOfGet = 4, kHopsOfRendezvousPut = 5, kHopsOfRendezvousGet = 4;
 
 // Reading two vectors and writing one, in copies of one vector.
 constexpr Bytes kHalfPasses = 3;
@@ -26,7 +26,9 @@ constexpr Bytes kHalfPasses = 3;
 WindowCopy window_copy(const WindowCopyQuestion& question) {
     const bool fused =
         question.bytes > 0 && question.contiguous && question.on_devices && question.between_gpus;
-    return fused ? WindowCopy::fused : WindowCopy::alone;
+    if (!fused) return WindowCopy::alone;
+    return question.others && question.bytes <= device::kMostInOneLaunch ? WindowCopy::with_others
+                                                                         : WindowCopy::fused;
 }
 
 ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& question,
@@ -59,14 +61,14 @@ Nanoseconds message_time(const MessageQuestion& question, const transport::PeerF
     return best_pieces(line, question.bytes).expected;
 }
 
-Nanoseconds announced_time(WindowQuestion::Verb verb, const Plan& large,
-                           const transport::PeerFacts& peer) {
+Nanoseconds rendezvous_time(WindowQuestion::Verb verb, const Plan& large,
+                            const transport::PeerFacts& peer) {
     const bool puts = verb == WindowQuestion::Verb::put;
     return large.expected +
-           peer.message_latency * (puts ? kHopsOfAnnouncedPut : kHopsOfAnnouncedGet);
+           peer.message_latency * (puts ? kHopsOfRendezvousPut : kHopsOfRendezvousGet);
 }
 
-bool may_be_announced(const WindowQuestion& question, const WindowFacts& facts) {
+bool may_go_by_rendezvous(const WindowQuestion& question, const WindowFacts& facts) {
     return !facts.direct && question.verb != WindowQuestion::Verb::changes_items &&
            question.whole && (facts.on_device || question.origin_on_device);
 }
@@ -77,14 +79,13 @@ WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts) {
     if (question.verb == Verb::changes_items) return WindowWay::message;
     // A get of the network saves the target a turn, whatever its size.
     const bool saves_a_turn = question.verb == Verb::get && facts.gets;
-    const bool large =
-        facts.straight_from > 0 && (saves_a_turn || question.bytes >= facts.straight_from);
+    const bool large = facts.rdma_from > 0 && (saves_a_turn || question.bytes >= facts.rdma_from);
     // A put from elsewhere is copied to host memory first; what a get reads has to come where it belongs.
     const bool can_be_put = question.verb == Verb::put || question.origin_plain;
-    if (facts.keyed && large && can_be_put && question.one_run) return WindowWay::straight;
+    if (facts.keyed && large && can_be_put && question.one_run) return WindowWay::rdma;
     const bool pays = facts.rendezvous_from > 0 ? question.bytes >= facts.rendezvous_from
-                                                : question.announced < question.by_message;
-    if (may_be_announced(question, facts) && pays) return WindowWay::rendezvous;
+                                                : question.by_rendezvous < question.by_message;
+    if (may_go_by_rendezvous(question, facts) && pays) return WindowWay::rendezvous;
     if (!question.one_run) return WindowWay::message;
     const bool small = question.bytes * kLeastInBatch <= facts.batch_bytes;
     if (question.verb == Verb::put && question.origin_plain && small) return WindowWay::batch;
@@ -97,22 +98,22 @@ std::string window_sentence(int targets, const WindowFacts& facts) {
         return text +
                fmt::format("are loads, stores and copies{}, and need no call of the target's",
                            facts.changed_by_gpu ? ", accumulates kernels of its GPU" : "");
-    if (facts.keyed && facts.straight_from > 0) {
-        text +=
-            fmt::format("go straight over the network from {} on", bytes_text(facts.straight_from));
+    if (facts.keyed && facts.rdma_from > 0) {
+        text += fmt::format("go by RDMA from {} on", bytes_text(facts.rdma_from));
         if (facts.rails > 1) text += fmt::format(", over {} rails", facts.rails);
         text += facts.gets ? " (gets of any size), else as messages; "
                            : " (puts, and gets as puts of the target), else as messages; ";
     } else if (facts.on_device && facts.rendezvous_from > 0) {
         text += fmt::format(
-            "are announced from {} on, and go as large messages do (a pipeline of slots where the "
+            "go by rendezvous from {} on, and go as large messages do (a pipeline of slots where "
+            "the "
             "network does not reach device memory), else as messages; ",
             bytes_text(facts.rendezvous_from));
     } else {
         text += "go as messages; ";
     }
     text += facts.keyed && facts.unattended
-                ? fmt::format("puts {}that go straight need no call of the target's, all else does",
+                ? fmt::format("puts {}by RDMA need no call of the target's, all else does",
                               facts.gets ? "and gets " : "")
                 : "all of them need the target to call MPI, or GANTRY_PROGRESS=thread there";
     return text;

@@ -3,8 +3,8 @@
 // How an operation of a window travels to one target: the only place where that is decided.
 //
 //   direct    the target's memory is reached here: loads, stores and copies
-//   straight  puts and gets of the network between the two memories, without a copy in messages
-//   rendezvous  large, and an end may be device memory that the network does not reach: announced like a large
+//   rdma      puts and gets of the network between the two memories, without a copy in messages
+//   rendezvous  large, and an end may be device memory that the network does not reach: by rendezvous like a large
 //             message by an RTS that names {window, offset}, and moved as the planner of messages decides,
 //             mostly by the staged pipeline
 //   batch     a small put that waits for others to the same target
@@ -25,7 +25,7 @@
 
 namespace gantry::plan {
 
-enum class WindowWay : std::uint8_t { direct, straight, rendezvous, batch, message };
+enum class WindowWay : std::uint8_t { direct, rdma, rendezvous, batch, message };
 
 // What is known of one target.
 struct WindowFacts {
@@ -36,7 +36,7 @@ struct WindowFacts {
     bool changed_by_gpu = false;  // direct: accumulates there are made by a GPU, where they may be
     bool on_device = false;       // the target's memory is, or may be
     int rails = 1;
-    Bytes straight_from = 0;    // 0: never
+    Bytes rdma_from = 0;        // 0: never
     Bytes rendezvous_from = 0;  // 0: where it takes less time
     Bytes batch_bytes = 0;      // a batch holds so much; 0: there are none
 };
@@ -49,8 +49,8 @@ struct WindowQuestion {
     bool origin_plain = true;  // one run of host memory
     bool origin_on_device = false;
     bool whole = true;  // all of both buffers moves
-    // What it takes, of those that may_be_announced().
-    Nanoseconds announced = 0, by_message = 0;
+    // What it takes, of those that may_go_by_rendezvous().
+    Nanoseconds by_rendezvous = 0, by_message = 0;
 };
 
 // A put or get of a target on another node by messages, an end or both of which are device memory.
@@ -67,10 +67,12 @@ struct WindowCopyQuestion {
     bool contiguous = true;     // both ends
     bool on_devices = false;    // both ends
     bool between_gpus = false;  // the target's memory is mapped from another GPU than the origin's
+    bool others = false;        // copies of this kind are under way
 };
 
-// fused: it shares a launch with copies that are under way, or a persistent kernel makes it.
-enum class WindowCopy : std::uint8_t { alone, fused };
+// fused: it shares a launch with copies that are under way, or a persistent kernel makes it. with_others: a longer one does, too,
+// and waits for more of them as long as those before it fly.
+enum class WindowCopy : std::uint8_t { alone, fused, with_others };
 
 WindowCopy window_copy(const WindowCopyQuestion& question);
 
@@ -94,12 +96,12 @@ ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& ques
 Nanoseconds message_time(const MessageQuestion& question, const transport::PeerFacts& peer,
                          const device::GpuFacts& gpu);
 
-// The same of one that is announced, whose bytes travel by that plan.
-Nanoseconds announced_time(WindowQuestion::Verb verb, const Plan& large,
-                           const transport::PeerFacts& peer);
+// The same of one that is by rendezvous, whose bytes travel by that plan.
+Nanoseconds rendezvous_time(WindowQuestion::Verb verb, const Plan& large,
+                            const transport::PeerFacts& peer);
 
 // Whether window_way() asks what a put or get takes.
-bool may_be_announced(const WindowQuestion& question, const WindowFacts& facts);
+bool may_go_by_rendezvous(const WindowQuestion& question, const WindowFacts& facts);
 WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts);
 // For people: how operations travel to `targets` ranks of which all this is known.
 std::string window_sentence(int targets, const WindowFacts& facts);

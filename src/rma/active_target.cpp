@@ -15,7 +15,7 @@
 
 namespace gantry::rma {
 
-Task<Status> Synchronisation::await_announced(Executor& executor) {
+Task<Status> Synchronisation::await_rendezvous(Executor& executor) {
     std::vector<std::uint64_t> sent;
     for (const auto& each : window.targets)
         sent.push_back(each->sent);
@@ -78,7 +78,7 @@ Status Synchronisation::tell(int of_rank, wire::Kind kind) {
     Target& of = target(of_rank);
     if (of.control == nullptr || of.sent != of.executed || !of.batch.empty())
         return window.signal(of_rank, kind);
-    GANTRY_TRY(windows.lost(of.peer));
+    if (!of.gone.ok()) return of.gone;
     std::uint32_t& told = kind == wire::kPost ? window.node_memory.posts(of.local, window.self)
                                               : window.node_memory.completes(of.local, window.self);
     // Pairs with the acquire in posts_of() and completes_of().
@@ -104,18 +104,20 @@ Task<Status> Synchronisation::fence(Executor& executor, int assertion) {
     if (window.epochs.started || window.epochs.posted)
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_fence inside an epoch of MPI_Win_start or MPI_Win_post");
+    GANTRY_CO_TRY(window.revoked);
     FirstFailure failed;
     if ((assertion & MPI_MODE_NOPRECEDE) == 0) {
         Status quiet = co_await quiet_everywhere(executor);
         failed.note(std::move(quiet));
-        if (!window.all_direct()) {
-            Status executed = co_await await_announced(executor);
-            failed.note(std::move(executed));
+        if (!window.all_direct() && window.lost.ok()) {
+            Status executed = co_await await_rendezvous(executor);
+            failed.note(window.outcome(std::move(executed)));
         }
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    Status met = co_await meet(executor);
-    failed.note(std::move(met));
+    Status met = window.lost;
+    if (met.ok()) met = co_await meet(executor);
+    failed.note(window.outcome(std::move(met)));
     window.epochs.fence =
         (assertion & MPI_MODE_NOSUCCEED) != 0 ? Epochs::Fence::none : Epochs::Fence::open;
     co_return failed.status();
@@ -128,6 +130,7 @@ Task<Status> Synchronisation::post(Executor&, std::vector<int> origins, int asse
     if (window.epochs.fence == Epochs::Fence::used)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_post inside an epoch of MPI_Win_fence");
     window.epochs.fence = Epochs::Fence::none;
+    GANTRY_CO_TRY(window.revoked);
     FirstFailure failed;
     if ((assertion & MPI_MODE_NOCHECK) == 0)
         for (int origin : origins)
@@ -147,6 +150,7 @@ Task<Status> Synchronisation::start(Executor& executor, std::vector<int> accesse
     if (window.epochs.fence == Epochs::Fence::used)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_start inside an epoch of MPI_Win_fence");
     window.epochs.fence = Epochs::Fence::none;
+    GANTRY_CO_TRY(window.revoked);
     FirstFailure failed;
     for (int of_rank : accessed) {
         Target& of = target(of_rank);
@@ -154,15 +158,14 @@ Task<Status> Synchronisation::start(Executor& executor, std::vector<int> accesse
         if ((assertion & MPI_MODE_NOCHECK) != 0) continue;
         const auto posted = [this, &of] { return posts_of(of) != of.starts; };
         if (!look_a_while(posted)) {
-            Status waited = co_await windows.until(executor, [this, &of] {
-                return posts_of(of) != of.starts || !windows.lost(of.peer).ok();
-            });
+            Status waited = co_await windows.until(
+                executor, [this, &of] { return posts_of(of) != of.starts || !of.gone.ok(); });
             failed.note(std::move(waited));
         }
         if (posted())
             ++of.starts;
         else
-            failed.note(windows.lost(of.peer));
+            failed.note(of.gone);
     }
     window.epochs.started = true;
     window.epochs.access = std::move(accessed);
@@ -173,14 +176,15 @@ Task<Status> Synchronisation::complete(Executor& executor) {
     if (!window.epochs.started)
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_complete without MPI_Win_start before it");
     FirstFailure failed;
+    failed.note(window.revoked);
     for (int of_rank : window.epochs.access) {
         Status quiet = co_await until_quiet(executor, of_rank);
         failed.note(std::move(quiet));
         Target& of = target(of_rank);
-        if (of.announced > 0) {
+        if (of.rendezvous > 0) {
             // What is announced does not travel in the order of the messages.
             Status ended = co_await windows.until(
-                executor, [this, &of] { return of.announced == 0 || !windows.lost(of.peer).ok(); });
+                executor, [&of] { return of.rendezvous == 0 || !of.gone.ok(); });
             failed.note(std::move(ended));
         }
         failed.note(tell(of_rank, wire::kComplete));
@@ -201,13 +205,13 @@ bool Synchronisation::all_completed() const {
 }
 
 Status Synchronisation::end_exposure() {
-    Status status;
+    Status status = window.revoked;
     for (int origin : window.epochs.exposure) {
         Target& of = target(origin);
         if (completes_of(of) != of.awaited)
             ++of.awaited;
         else if (status.ok())
-            status = windows.lost(of.peer);
+            status = of.gone;
     }
     window.epochs.posted = false;
     window.epochs.exposure.clear();
@@ -230,7 +234,7 @@ bool Synchronisation::exposed_to_lost() {
     return std::all_of(window.epochs.exposure.begin(), window.epochs.exposure.end(),
                        [this](int origin) {
                            const Target& of = target(origin);
-                           return completes_of(of) != of.awaited || !windows.lost(of.peer).ok();
+                           return completes_of(of) != of.awaited || !of.gone.ok();
                        });
 }
 

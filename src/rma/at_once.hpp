@@ -61,7 +61,7 @@ inline bool Window::is_quiet(int of_rank) const {
     if (of.lock == Lock::none || of.busy != 0 || !of.failure.ok()) return false;
     // Nothing goes by message to where loads and stores reach.
     return of.loads_and_stores != nullptr ||
-           (of.announced == 0 && of.batch.empty() && of.executed >= of.sent);
+           (of.gone.ok() && of.rendezvous == 0 && of.batch.empty() && of.executed >= of.sent);
 }
 
 }  // namespace gantry::rma

@@ -32,25 +32,27 @@ Status Synchronisation::ask_for_report(int of_rank) {
 
 Task<Status> Synchronisation::until_executed(Executor& executor, int of_rank) {
     Target& of = target(of_rank);
-    if (of.announced > 0) {
-        Status told = co_await windows.until(
-            executor, [this, &of] { return of.announced == 0 || !windows.lost(of.peer).ok(); });
+    if (of.rendezvous > 0) {
+        Status told =
+            co_await windows.until(executor, [&of] { return of.rendezvous == 0 || !of.gone.ok(); });
         GANTRY_CO_TRY(told);
+        if (of.rendezvous > 0) co_return of.gone;
     }
     if (of.executed >= of.sent) co_return success();
     Status asked = ask_for_report(of_rank);
     GANTRY_CO_TRY(asked);
     const std::uint64_t all = of.sent;
     Status waited = co_await windows.until(
-        executor, [this, &of, all] { return of.executed >= all || !windows.lost(of.peer).ok(); });
+        executor, [&of, all] { return of.executed >= all || !of.gone.ok(); });
     GANTRY_CO_TRY(waited);
-    if (of.executed < all) co_return windows.lost(of.peer);
+    if (of.executed < all) co_return of.gone;
     co_return success();
 }
 
 Task<Status> Synchronisation::flush_local(Executor& executor, int of_rank) {
     Status legal = check_passive(of_rank, "MPI_Win_flush_local");
     GANTRY_CO_TRY(legal);
+    GANTRY_CO_TRY(window.revoked);
     Status quiet = co_await until_quiet(executor, of_rank);
     GANTRY_CO_TRY(quiet);
     co_return take_failure(target(of_rank));
@@ -66,6 +68,7 @@ Task<Status> Synchronisation::complete_at(Executor& executor, int of_rank) {
 Task<Status> Synchronisation::flush(Executor& executor, int of_rank) {
     Status legal = check_passive(of_rank, "MPI_Win_flush");
     GANTRY_CO_TRY(legal);
+    GANTRY_CO_TRY(window.revoked);
     Status ended = co_await complete_at(executor, of_rank);
     co_return ended;
 }
@@ -76,13 +79,13 @@ Task<Status> Synchronisation::complete_everywhere(Executor& executor) {
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         const Target& of = target(of_rank);
         failed.note(window.outbound.ship_batch(of_rank));
-        // An announced put counts as executed when it has ended.
-        if (of.busy == 0 && of.announced == 0 && of.sent > of.executed)
+        // An rendezvous put counts as executed when it has ended.
+        if (of.busy == 0 && of.rendezvous == 0 && of.sent > of.executed)
             failed.note(ask_for_report(of_rank));
     }
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         Target& of = target(of_rank);
-        if (of.busy == 0 && of.announced == 0 && of.sent == of.executed && of.failure.ok())
+        if (of.busy == 0 && of.rendezvous == 0 && of.sent == of.executed && of.failure.ok())
             continue;
         Status ended = co_await complete_at(executor, of_rank);
         failed.note(std::move(ended));
@@ -93,6 +96,7 @@ Task<Status> Synchronisation::complete_everywhere(Executor& executor) {
 Task<Status> Synchronisation::flush_all(Executor& executor) {
     Status legal = check_passive(-1, "MPI_Win_flush_all");
     GANTRY_CO_TRY(legal);
+    GANTRY_CO_TRY(window.revoked);
     Status ended = co_await complete_everywhere(executor);
     co_return ended;
 }
@@ -100,6 +104,7 @@ Task<Status> Synchronisation::flush_all(Executor& executor) {
 Task<Status> Synchronisation::flush_local_all(Executor& executor) {
     Status legal = check_passive(-1, "MPI_Win_flush_local_all");
     GANTRY_CO_TRY(legal);
+    GANTRY_CO_TRY(window.revoked);
     Status ended = co_await quiet_everywhere(executor);
     co_return ended;
 }

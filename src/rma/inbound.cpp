@@ -64,6 +64,14 @@ void Inbound::arrive(int from, wire::Kind kind, transport::ConstSpan header,
         case wire::kExecuted:
             return window.outbound.on_executed(from, wire::read<wire::Executed>(header));
         case wire::kGranted: of.granted = true; return;
+        case wire::kLockRefused:
+            of.refused = failure(MPI_ERR_PROC_ABORTED,
+                                 "a rank died as it took or gave back the lock of rank {}", from);
+            return;
+        case wire::kLeft:
+            return window.do_without(
+                from, failure(wire::read<wire::Left>(header).error_class,
+                              "rank {} of the window has left it after a failure", from));
         case wire::kPost: ++of.posts; return;
         case wire::kPutEnded:
             return window.rendezvous.on_put_ended(from, wire::read<wire::PutEnded>(header));
@@ -77,8 +85,8 @@ void Inbound::arrive(int from, wire::Kind kind, transport::ConstSpan header,
         case wire::kLock:
             return window.locks.ask_for_lock(from, wire::read<wire::Lock>(header).kind);
         // Puts and gets have no order among the others.
-        case wire::kAnnouncedPut: return window.rendezvous.take_put(from, header, payload);
-        case wire::kAnnouncedGet: return window.rendezvous.serve_announced_get(from, header);
+        case wire::kRendezvousPut: return window.rendezvous.take_put(from, header, payload);
+        case wire::kRendezvousGet: return window.rendezvous.serve_rendezvous_get(from, header);
         default: break;
     }
     if (!of.has_arrived() && serve_now(from, kind, header, payload)) return;

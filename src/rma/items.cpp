@@ -34,6 +34,7 @@ Items sized(Element element) {
         case Element::byte: return plain(1);
         case Element::int16:
         case Element::uint16:
+        case Element::float16:
         case Element::logical16: return plain(2);
         case Element::int32:
         case Element::uint32:

@@ -12,10 +12,11 @@ LockWait LockQueue::take_number(bool exclusive) {
 }
 
 void LockQueue::show(std::size_t place, std::uint32_t number) {
+    // Counted before it is shown: who dies between the two is counted for ever, which costs others a look.
+    if (number != 0) control_.waiting.fetch_add(1, std::memory_order_relaxed);
     const std::uint32_t before =
         std::atomic_ref(places_[place]).exchange(number, std::memory_order_relaxed);
-    if (before == 0 && number != 0) control_.waiting.fetch_add(1, std::memory_order_relaxed);
-    if (before != 0 && number == 0) control_.waiting.fetch_sub(1, std::memory_order_relaxed);
+    if (before != 0) control_.waiting.fetch_sub(1, std::memory_order_relaxed);
 }
 
 std::uint32_t LockQueue::together(std::uint32_t one, std::uint32_t other) {

@@ -11,10 +11,6 @@
 namespace gantry::rma {
 namespace {
 
-bool try_lock(ControlBlock& control, Lock kind, int rank) {
-    return kind == Lock::exclusive ? control.try_lock_exclusive(rank) : control.try_lock_shared();
-}
-
 void unlock_word(ControlBlock& control, Lock kind) {
     if (kind == Lock::exclusive)
         control.unlock_exclusive();
@@ -29,27 +25,36 @@ LockQueue Locks::lock_queue(const Target& of) const {
 }
 
 bool Locks::try_lock_word(Target& of, Lock kind) {
-    if (!try_lock(*of.control, kind, rank())) return false;
-    if (kind == Lock::shared)
-        std::atomic_ref(window.node_memory.shares(of.local, window.self)).store(1);
-    return true;
+    if (kind == Lock::exclusive) return of.control->try_lock_exclusive(rank());
+    if (of.control->exclusive_holder() >= 0) return false;
+    std::atomic_ref<Share> mine_of_it = window.node_memory.share(of.local, window.self);
+    mine_of_it.store(Share::changes, std::memory_order_relaxed);
+    const bool locked = of.control->try_lock_shared();
+    mine_of_it.store(locked ? Share::holds : Share::none, std::memory_order_release);
+    return locked;
 }
 
-// A rank that holds the lock and is lost, by world rank; -1: none.
-int Locks::lost_holder(const Target& of) {
-    if (window.lost.ok()) return -1;
-    const int holder = of.control->exclusive_holder();
-    if (holder >= 0) {
-        const int its_peer = target(holder).peer;
-        return windows.lost(its_peer).ok() ? -1 : its_peer;
-    }
+bool Locks::is_lost(std::size_t local) const {
+    return !windows.lost(target(window.local_ranks[local]).peer).ok();
+}
+
+// A failure: a rank died as it took or gave back its share, so the lock may never be free again. What ranks
+// of other nodes hold is given back by the target, which has taken it for them.
+Status Locks::release_of_the_lost(const Target& of) {
+    if (window.lost.ok()) return success();
+    Status unknown;
     for (std::size_t i = 0; i < window.local_ranks.size(); ++i) {
-        const int peer = target(window.local_ranks[i]).peer;
-        if (std::atomic_ref(window.node_memory.shares(of.local, i)).load() != 0 &&
-            !windows.lost(peer).ok())
-            return peer;
+        if (!is_lost(i)) continue;
+        lock_queue(of).show(i, 0);
+        of.control->unlock_exclusive_of(window.local_ranks[i]);
+        std::atomic_ref<Share> its = window.node_memory.share(of.local, i);
+        Share held = Share::holds;
+        if (its.compare_exchange_strong(held, Share::none, std::memory_order_acq_rel))
+            of.control->unlock_shared();
+        else if (held == Share::changes)
+            unknown = windows.lost(target(window.local_ranks[i]).peer);
     }
-    return -1;
+    return unknown;
 }
 
 // `place`: where that one stands itself. Who was lost stands in nobody's way.
@@ -57,9 +62,7 @@ bool Locks::is_my_turn(const Target& of, LockWait& wait, std::size_t place) {
     const LockQueue queue = lock_queue(of);
     const bool behind = queue.somebody_in_front(wait, [this, place](std::size_t other) {
         if (other == place) return true;
-        const bool is_rank = other < window.local_ranks.size();
-        return !window.lost.ok() && is_rank &&
-               !windows.lost(target(window.local_ranks[other]).peer).ok();
+        return !window.lost.ok() && other < window.local_ranks.size() && is_lost(other);
     });
     return !behind || (wait.number != 0 && queue.has_waited_enough(wait, windows.executor().now()));
 }
@@ -71,47 +74,52 @@ Task<Status> Locks::wait_for_word(Executor& executor, Target& of, Lock kind) {
     wait = queue.take_number(wait.exclusive);
     queue.show(window.self, wait.number);
     bool locked = false;
-    int gone = -1;
-    Status waited = co_await windows.until(executor, [this, &of, &wait, kind, &locked, &gone] {
-        locked = is_my_turn(of, wait, window.self) && try_lock_word(of, kind);
-        if (!locked) gone = lost_holder(of);
-        return locked || gone >= 0 || !windows.lost(of.peer).ok();
+    Status failed;
+    Status waited = co_await windows.until(executor, [this, &of, &wait, kind, &locked, &failed] {
+        locked = of.gone.ok() && is_my_turn(of, wait, window.self) && try_lock_word(of, kind);
+        if (locked) return true;
+        failed = of.gone;
+        // Whoever waits shared goes on, also where nobody knows who else shares.
+        Status unknown = release_of_the_lost(of);
+        if (failed.ok() && kind == Lock::exclusive) failed = std::move(unknown);
+        return !failed.ok();
     });
     queue.show(window.self, 0);
     GANTRY_CO_TRY(waited);
-    if (locked) co_return success();
-    co_return gone >= 0 ? windows.lost(gone) : windows.lost(of.peer);
+    co_return failed;
 }
 
 Task<Status> Locks::acquire(Executor& executor, int of_rank, Lock kind) {
     Target& of = target(of_rank);
-    if (!windows.lost(of.peer).ok()) co_return windows.lost(of.peer);
+    if (!of.gone.ok()) co_return of.gone;
     if (kind == Lock::unchecked) co_return success();
     if (of.control != nullptr) {
         Status locked = co_await wait_for_word(executor, of, kind);
         co_return locked;
     }
     of.granted = false;
+    of.refused = success();
     Status asked = window.send_behind_batch(
         of_rank, wire::kLock,
         wire::Lock{{},
                    kind == Lock::exclusive ? wire::LockKind::exclusive : wire::LockKind::shared});
     GANTRY_CO_TRY(asked);
     Status waited = co_await windows.until(
-        executor, [this, &of] { return of.granted || !windows.lost(of.peer).ok(); });
+        executor, [&of] { return of.granted || !of.refused.ok() || !of.gone.ok(); });
     GANTRY_CO_TRY(waited);
-    if (!of.granted) co_return windows.lost(of.peer);
-    co_return success();
+    if (of.granted) co_return success();
+    co_return of.refused.ok() ? of.gone : of.refused;
 }
 
 Status Locks::give_back(int of_rank) {
     Target& of = target(of_rank);
     const Lock kind = std::exchange(of.lock, Lock::none);
-    if (kind == Lock::unchecked) return success();
+    if (kind == Lock::none || kind == Lock::unchecked) return success();
     if (of.control == nullptr) return window.signal(of_rank, wire::kUnlock);
-    if (kind == Lock::shared)
-        std::atomic_ref(window.node_memory.shares(of.local, window.self)).store(0);
+    std::atomic_ref<Share> mine_of_it = window.node_memory.share(of.local, window.self);
+    if (kind == Lock::shared) mine_of_it.store(Share::changes, std::memory_order_relaxed);
     unlock_word(*of.control, kind);
+    if (kind == Lock::shared) mine_of_it.store(Share::none, std::memory_order_release);
     if (of_rank == rank()) grant_locks();
     return success();
 }
@@ -132,13 +140,19 @@ bool Locks::try_grant(std::size_t request) {
                queue.has_waited_enough(asks.wait, windows.executor().now());
     Target& of = target(asks.from);
     const Lock kind = asks.wait.exclusive ? Lock::exclusive : Lock::shared;
-    if (!turn || !try_lock(*mine().control, kind, of.peer)) return false;
+    ControlBlock& control = *mine().control;
+    const auto locked = [&] {
+        return kind == Lock::exclusive ? control.try_lock_exclusive(asks.from)
+                                       : control.try_lock_shared();
+    };
+    if (!turn || !locked()) return false;
     of.holds = kind;
     return true;
 }
 
 int Locks::grant_locks() {
     int granted = 0;
+    if (!release_of_the_lost(mine()).ok()) refuse_writers();
     for (std::size_t request = 0; request < lock_requests_.size();) {
         if (!try_grant(request)) {
             ++request;
@@ -154,6 +168,16 @@ int Locks::grant_locks() {
     return granted;
 }
 
+// They would wait for ever.
+void Locks::refuse_writers() {
+    std::erase_if(lock_requests_, [this](const LockRequest& each) {
+        if (!each.wait.exclusive) return false;
+        static_cast<void>(window.signal(each.from, wire::kLockRefused));  // unless it is gone, too
+        return true;
+    });
+    show_lock_requests();
+}
+
 void Locks::show_lock_requests() {
     std::uint32_t together = 0;
     for (const LockRequest& each : lock_requests_)
@@ -161,10 +185,17 @@ void Locks::show_lock_requests() {
     lock_queue(mine()).show(window.local_ranks.size(), together);
 }
 
-void Locks::forget(int peer) {
+void Locks::forget(int of_rank) {
     std::erase_if(lock_requests_,
-                  [this, peer](const LockRequest& each) { return target(each.from).peer == peer; });
-    if (mine().control != nullptr) show_lock_requests();
+                  [of_rank](const LockRequest& each) { return each.from == of_rank; });
+    if (mine().control == nullptr) return;  // the window is not made yet
+    take_lock_from(of_rank);
+    show_lock_requests();
+}
+
+void Locks::give_all_back() {
+    for (int of_rank = 0; of_rank < size(); ++of_rank)
+        static_cast<void>(give_back(of_rank));  // whoever is gone needs no lock
 }
 
 void Locks::take_lock_from(int from) {
@@ -173,6 +204,7 @@ void Locks::take_lock_from(int from) {
 }
 
 Task<Status> Locks::lock(Executor& executor, int of_rank, Lock kind) {
+    GANTRY_CO_TRY(window.revoked);
     Status legal = window.synchronisation.check_may_lock("MPI_Win_lock");
     GANTRY_CO_TRY(legal);
     Target& of = target(of_rank);
@@ -194,12 +226,16 @@ Task<Status> Locks::unlock(Executor& executor, int of_rank) {
         co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_unlock: rank {} is not locked by MPI_Win_lock",
                           of_rank);
     Status ended = co_await window.synchronisation.complete_at(executor, of_rank);
-    Status given = give_back(of_rank);
+    FirstFailure failed;
+    failed.note(window.revoked);
+    failed.note(std::move(ended));
+    failed.note(give_back(of_rank));
     --window.epochs.locks;
-    co_return ended.ok() ? given : ended;
+    co_return failed.status();
 }
 
 Task<Status> Locks::lock_all(Executor& executor, Lock kind) {
+    GANTRY_CO_TRY(window.revoked);
     Status legal = window.synchronisation.check_may_lock("MPI_Win_lock_all");
     GANTRY_CO_TRY(legal);
     if (window.epochs.locks > 0 || window.epochs.lock_all)
@@ -211,8 +247,9 @@ Task<Status> Locks::lock_all(Executor& executor, Lock kind) {
         locks.spawn(acquire(executor, of_rank, kind));
     Status all = co_await locks.join(executor);
     failed.note(std::move(all));
+    // Nothing is given back of whom it could not have.
     for (const auto& each : window.targets)
-        each->lock = kind;
+        each->lock = each->gone.ok() ? kind : Lock::unchecked;
     window.epochs.lock_all = true;
     window.epochs.locks = size();
     co_return failed.status();
@@ -223,6 +260,7 @@ Task<Status> Locks::unlock_all(Executor& executor) {
         co_return failure(MPI_ERR_RMA_SYNC,
                           "MPI_Win_unlock_all without MPI_Win_lock_all before it");
     FirstFailure failed;
+    failed.note(window.revoked);
     Status ended = co_await window.synchronisation.complete_everywhere(executor);
     failed.note(std::move(ended));
     for (int of_rank = 0; of_rank < size(); ++of_rank)
@@ -244,19 +282,19 @@ bool Locks::try_accumulate(ControlBlock& control) const {
 
 Task<Status> Locks::lock_accumulates(Executor& executor, ControlBlock& control) {
     if (try_accumulate(control)) co_return success();
-    bool locked = false;
-    int gone = -1;
-    const int me = rank();
-    Status waited = co_await windows.until(executor, [this, &control, me, &locked, &gone] {
-        locked = control.try_accumulate(me);
-        const int holder = control.accumulates();
-        if (!locked && holder >= 0 && holder != me && !windows.lost(target(holder).peer).ok())
-            gone = target(holder).peer;
-        return locked || gone >= 0;
+    Status waited = co_await windows.until(executor, [this, &control] {
+        if (control.try_accumulate(rank())) return true;
+        release_accumulates_of_the_lost(control);
+        return false;
     });
-    GANTRY_CO_TRY(waited);
-    if (!locked) co_return windows.lost(gone);
-    co_return success();
+    co_return waited;
+}
+
+void Locks::release_accumulates_of_the_lost(ControlBlock& control) {
+    if (window.lost.ok()) return;
+    const int holder = control.accumulates();
+    if (holder >= 0 && holder != rank() && !windows.lost(target(holder).peer).ok())
+        control.end_accumulate_of(holder);
 }
 
 }  // namespace gantry::rma

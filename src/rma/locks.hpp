@@ -24,9 +24,12 @@ class Locks : public WindowPart {
     // Gives locks to those who wait for them; how many.
     int grant_locks();
     bool anybody_waits() const { return !lock_requests_.empty(); }
-    // What that rank holds of this one's part.
+    // What that rank, of another node, holds of this one's part.
     void take_lock_from(int from);
-    void forget(int peer);
+    // That rank takes no part any more.
+    void forget(int of_rank);
+    // Before this rank leaves after a failure: those that it holds. Unlocking could wait for who is lost.
+    void give_all_back();
 
     // --- of changes: held for one piece of an operation, so most find it free or wait for a moment
     bool try_accumulate(ControlBlock& control) const;
@@ -37,9 +40,13 @@ class Locks : public WindowPart {
     LockQueue lock_queue(const Target& of) const;
     bool is_my_turn(const Target& of, LockWait& wait, std::size_t place);
     bool try_lock_word(Target& of, Lock kind);
-    int lost_holder(const Target& of);
+    // What ranks of the node hold of that target and are lost is given back.
+    Status release_of_the_lost(const Target& of);
+    void release_accumulates_of_the_lost(ControlBlock& control);
+    bool is_lost(std::size_t local) const;
     Task<Status> wait_for_word(Executor& executor, Target& of, Lock kind);
     bool try_grant(std::size_t request);
+    void refuse_writers();
     void show_lock_requests();
     Status give_back(int of_rank);
 

@@ -59,7 +59,7 @@ void NodeMemory::lay_out(std::byte* begin, const Parts& parts) {
     places_ = reinterpret_cast<std::uint32_t*>(controls_ + ranks);
     posts_ = places_ + ranks * (ranks + 1);
     completes_ = posts_ + ranks * ranks;
-    shares_ = reinterpret_cast<std::uint8_t*>(completes_ + ranks * ranks);
+    shares_ = reinterpret_cast<Share*>(completes_ + ranks * ranks);
     errands_ = parts.errands ? reinterpret_cast<ErrandBox*>(begin + lock_bytes(ranks)) : nullptr;
     memory_ = begin + memory_offset(parts);
 }
@@ -74,7 +74,7 @@ Status NodeMemory::make_private(const Parts& parts) {
     new (controls_) ControlBlock;
     std::memset(places_, 0, waiting_places(0).size_bytes());
     *posts_ = *completes_ = 0;
-    *shares_ = 0;
+    *shares_ = Share::none;
     return success();
 }
 

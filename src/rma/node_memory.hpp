@@ -15,8 +15,8 @@
 // Posts, completes: for each rank and each other one how often that has exposed its memory to it, and
 // ended an access to it.
 //
-// Shared holders: a byte for each target and origin, set while that origin itself holds that target's
-// lock shared. A count alone would not tell whose share a rank that died took along.
+// Shared holders: a byte for each target and origin (Share), of what that origin itself holds of that
+// target's lock. A count alone would not tell whose share a rank that died took along.
 #pragma once
 
 #include "rma/attachments.hpp"
@@ -24,6 +24,7 @@
 #include "rma/errand.hpp"
 #include "base/segment.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -31,6 +32,10 @@
 #include <vector>
 
 namespace gantry::rma {
+
+// none -> changes -> holds -> changes -> none. Of a rank that died as it changed the count, nobody knows
+// whether it is counted.
+enum class Share : std::uint8_t { none, changes, holds };
 
 class NodeMemory {
   public:
@@ -63,9 +68,9 @@ class NodeMemory {
     std::uint32_t& completes(std::size_t of, std::size_t by) const {
         return completes_[of * parts_.begin.size() + by];
     }
-    // Whether rank `origin` holds the lock of rank `target` shared.
-    std::uint8_t& shares(std::size_t target, std::size_t origin) const {
-        return shares_[target * parts_.begin.size() + origin];
+    // What rank `origin` holds of the lock of rank `target`.
+    std::atomic_ref<Share> share(std::size_t target, std::size_t origin) const {
+        return std::atomic_ref(shares_[target * parts_.begin.size() + origin]);
     }
     // Null: the window has none.
     ErrandBox* errands(std::size_t local) const {
@@ -96,7 +101,7 @@ class NodeMemory {
     Parts parts_;
     ControlBlock* controls_ = nullptr;
     std::uint32_t *places_ = nullptr, *posts_ = nullptr, *completes_ = nullptr;
-    std::uint8_t* shares_ = nullptr;
+    Share* shares_ = nullptr;
     ErrandBox* errands_ = nullptr;
     std::byte* memory_ = nullptr;
 };

@@ -50,7 +50,7 @@ Result<const std::byte*> packed_at(const Side& side, Bytes first, Bytes bytes,
 
 // What has a task of its own: it has no order among the others.
 bool is_large(plan::WindowWay way) {
-    return way == plan::WindowWay::straight || way == plan::WindowWay::rendezvous;
+    return way == plan::WindowWay::rdma || way == plan::WindowWay::rendezvous;
 }
 
 bool is_constant(layout::Operation operation) {
@@ -101,7 +101,7 @@ int Origin::process_of(const Access& access, const Side& there) {
 Result<bool> Origin::begin(const Access& access, Completion* done) {
     Target& of = target(access.target);
     GANTRY_TRY(window.synchronisation.check_access(of));
-    if (!window.lost.ok()) GANTRY_TRY(windows.lost(of.peer));
+    if (!of.gone.ok()) return of.gone;
     Result<std::uint64_t> address = address_of(access);
     GANTRY_TRY(address.status());
     if (access.bytes == 0) return true;
@@ -206,7 +206,7 @@ Status Origin::queue(const Access& access, std::uint64_t address, plan::WindowWa
         return success();
     }
     if (is_large(way)) {
-        window.tasks.spawn(way == plan::WindowWay::straight
+        window.tasks.spawn(way == plan::WindowWay::rdma
                                ? window.rdma.carry(executor, operation)
                                : window.rendezvous.carry(executor, operation));
         return success();
@@ -262,6 +262,7 @@ plan::WindowCopy Origin::copier_of(const Access& access, const Side& from, const
     question.bytes = access.bytes;
     question.contiguous = from.contiguous() && to.contiguous();
     question.on_devices = from.on_device() && to.on_device();
+    question.others = between_gpus_ > 0;
     if (of.mapped.is_open()) {
         const int gpu = access.origin.location.gpu;
         question.between_gpus =
@@ -284,10 +285,18 @@ Task<Status> Origin::copy_directly(Executor& executor, Operation* operation) {
         co_return success();
     }
     const Side from = puts ? access.origin : target_side, to = puts ? target_side : access.origin;
-    if (copier_of(access, from, to) == plan::WindowCopy::fused) {
-        Status copied = co_await transfer::device_copy(
-            executor, windows.context, to.at(0), from.at(0), access.bytes,
-            access.origin.location.gpu, device::Engine::fused, device::Notice::flag);
+    if (const plan::WindowCopy how = copier_of(access, from, to); how != plan::WindowCopy::alone) {
+        device::Copy copy;
+        copy.destination = to.at(0);
+        copy.source = from.at(0);
+        copy.bytes = access.bytes;
+        copy.gpu = access.origin.location.gpu;
+        copy.engine = device::Engine::fused;
+        copy.notice = device::Notice::flag;
+        if (how == plan::WindowCopy::with_others) copy.batch = device::BatchHint::expected;
+        ++between_gpus_;
+        Status copied = co_await transfer::device_copy(executor, windows.context, copy);
+        --between_gpus_;
         ended(*operation, std::move(copied));
         co_return success();
     }

@@ -45,6 +45,8 @@ class Origin : public WindowPart {
     plan::WindowCopy copier_of(const Access& access, const Side& from, const Side& to);
     Task<Status> copy_directly(Executor& executor, Operation* operation);
     Task<Status> change_directly(Executor& executor, Operation& operation);
+
+    int between_gpus_ = 0;  // copies under way
 };
 
 }  // namespace gantry::rma

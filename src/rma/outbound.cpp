@@ -21,10 +21,10 @@ bool Outbound::has_room(const Target& of) const {
 }
 
 Task<Status> Outbound::until_room(Executor& executor, Target& of) {
-    Status waited = co_await windows.until(
-        executor, [this, &of] { return has_room(of) || !windows.lost(of.peer).ok(); });
+    Status waited =
+        co_await windows.until(executor, [this, &of] { return has_room(of) || !of.gone.ok(); });
     GANTRY_CO_TRY(waited);
-    co_return windows.lost(of.peer);
+    co_return of.gone;
 }
 
 // Copied whole into one message of the transport.
@@ -98,7 +98,7 @@ Status Outbound::send_piece(const Access& access, std::uint64_t operation, const
 // True: it has left. Small ones from host memory leave at once.
 Result<bool> Outbound::try_message(const Access& access, std::uint64_t address) {
     Target& of = target(access.target);
-    if (!windows.lost(of.peer).ok()) return windows.lost(of.peer);
+    if (!of.gone.ok()) return of.gone;
     const bool simple = !reads(access.verb) && !access.origin.on_device() &&
                         access.origin.contiguous() && access.bytes <= piece_bytes(access);
     if (!simple || !has_room(of)) return false;
@@ -117,7 +117,7 @@ Result<bool> Outbound::try_message(const Access& access, std::uint64_t address) 
 Task<Status> Outbound::carry_out_by_message(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     Target& of = target(access.target);
-    if (!windows.lost(of.peer).ok()) co_return windows.lost(of.peer);
+    if (!of.gone.ok()) co_return of.gone;
     operation.being_sent = true;
     if (reads(access.verb)) {
         operation.missing = access.bytes;
@@ -158,7 +158,7 @@ Task<Status> Outbound::carry_out_by_message(Executor& executor, Operation& opera
             GANTRY_CO_TRY(status);
             payload = {memory.get(), 2 * span.bytes};
         }
-        if (!windows.lost(of.peer).ok()) co_return windows.lost(of.peer);
+        if (!of.gone.ok()) co_return of.gone;
         status = send_piece(access, operation.id, span, payload);
         GANTRY_CO_TRY(status);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Operations that the network carries between the two memories. A put goes to where the target's
-// region has been registered; gets are in straight_gets.cpp. Memory may be device memory where cards
+// region has been registered; gets are in rdma_gets.cpp. Memory may be device memory where cards
 // reach that.
 //
 //   put   origin == bytes ====================> target          ended: the bytes are there
@@ -41,7 +41,7 @@ void Rdma::register_own(transport::RemoteKey* key, std::uint64_t* base) {
     *key = transport::RemoteKey(transport::ConstSpan{});
     const Target& own = mine();
     if (window.flavor == Flavor::dynamic || own.bytes == 0 ||
-        windows.context.config.window_straight == 0)
+        windows.context.config.window_rdma == 0)
         return;
     for (const auto& each : window.targets) {
         const transfer::Endpoint& peer = windows.context.endpoints.to(each->peer);
@@ -67,8 +67,7 @@ void Rdma::register_own(transport::RemoteKey* key, std::uint64_t* base) {
 Result<transport::Region> Rdma::register_run(const transfer::Endpoint& peer,
                                              const device::Location& location,
                                              const std::byte* address, Bytes bytes) const {
-    const bool pays =
-        peer.facts.registers_sources && bytes >= windows.context.config.window_straight;
+    const bool pays = peer.facts.registers_sources && bytes >= windows.context.config.window_rdma;
     if (!pays && !location.on_device()) return transport::Region{};
     Result<transport::Region> region = peer.transport->register_memory(
         transfer::extent_of(location, const_cast<std::byte*>(address), bytes));

@@ -55,7 +55,7 @@ Task<Status> Rdma::ask_for_puts(Executor& executor, Operation* operation) {
     Result<transport::Region> region = peer.transport->register_memory(
         transfer::extent_of(access.origin.location, sink, access.bytes));
     if (!region.ok()) {
-        log::info("rma: a get of {} bytes does not come straight: {}", access.bytes,
+        log::info("rma: a get of {} bytes does not come by RDMA: {}", access.bytes,
                   region.status().text());
         plan::WindowFacts facts = window.ways.ways_to(access.target);
         facts.keyed = false;

@@ -4,7 +4,7 @@
 // message that names {window, offset} carries the RTS of a rendezvous (p2p/announced.cpp): from there on
 // bytes travel as those of a large message, mostly through the slots of both sides in a pipeline.
 //
-//   put   origin -- 81 announced put | RTS ----> target        get   origin -- 83 announced get ---> target
+//   put   origin -- 81 rendezvous put | RTS ----> target        get   origin -- 83 rendezvous get ---> target
 //         origin ==== rendezvous ==============> target              origin <- 84 | RTS ------------ target
 //         origin <- 82 ended ------------------- target              origin <==== rendezvous ======= target
 //
@@ -49,8 +49,8 @@ Task<Status> Rendezvous::announce_get(Executor& executor, Operation& operation) 
     Result<wire::Span> span = window.outbound.span_for(access, operation.address);
     if (!span.ok()) co_return std::move(span).status();
     windows.await_answer(operation);
-    Status asked = window.send_behind_batch(access.target, wire::kAnnouncedGet,
-                                            wire::AnnouncedGet{{}, *span, operation.id});
+    Status asked = window.send_behind_batch(access.target, wire::kRendezvousGet,
+                                            wire::RendezvousGet{{}, *span, operation.id});
     GANTRY_CO_TRY(asked);
     ++of.sent;
     co_return success();
@@ -63,12 +63,12 @@ Task<Status> Rendezvous::announce_put(Executor& executor, Operation& operation) 
     GANTRY_CO_TRY(room);
     Result<wire::Span> span = window.outbound.span_for(access, operation.address);
     if (!span.ok()) co_return std::move(span).status();
-    const wire::AnnouncedPut put{{}, *span};
+    const wire::RendezvousPut put{{}, *span};
     const int of_rank = access.target;
     bool told = false;
     const p2p::SendAnnouncement send = [this, of_rank, &put, &told](const p2p::wire::Rts& rts) {
         GANTRY_TRY(
-            window.send_behind_batch(of_rank, wire::kAnnouncedPut, put, p2p::wire::bytes_of(rts)));
+            window.send_behind_batch(of_rank, wire::kRendezvousPut, put, p2p::wire::bytes_of(rts)));
         told = true;
         return success();
     };
@@ -76,7 +76,7 @@ Task<Status> Rendezvous::announce_put(Executor& executor, Operation& operation) 
         windows.messenger.announce(of.peer, access.origin.buffer, access.origin.location, send);
     if (told) {
         ++of.sent;
-        ++of.announced;
+        ++of.rendezvous;
     }
     if (!leaving.ok()) co_return std::move(leaving).status();
     Status left = co_await (*leaving)->finished(executor);
@@ -86,15 +86,15 @@ Task<Status> Rendezvous::announce_put(Executor& executor, Operation& operation) 
 
 void Rendezvous::on_put_ended(int from, const wire::PutEnded& put) {
     Target& of = target(from);
-    --of.announced;
+    --of.rendezvous;
     if (put.error_class != MPI_SUCCESS && of.failure.ok())
         of.failure =
             failure(put.error_class,
                     "rank {} could not execute a one-sided operation (its own log says why)", from);
 }
 
-Task<Status> Rendezvous::receive_announced(Executor& executor, p2p::Matched message,
-                                           p2p::Buffer into) {
+Task<Status> Rendezvous::receive_rendezvous(Executor& executor, p2p::Matched message,
+                                            p2p::Buffer into) {
     Result<p2p::Request*> coming = windows.messenger.ireceive_matched(window.group, message, into);
     if (!coming.ok()) {
         Status why = std::move(coming).status();
@@ -108,7 +108,7 @@ Task<Status> Rendezvous::receive_announced(Executor& executor, p2p::Matched mess
 
 // At the target.
 void Rendezvous::take_put(int from, transport::ConstSpan header, transport::ConstSpan payload) {
-    const auto put = wire::read<wire::AnnouncedPut>(header);
+    const auto put = wire::read<wire::RendezvousPut>(header);
     const p2p::Matched message =
         windows.messenger.take_announced(target(from).peer, wire::read<p2p::wire::Rts>(payload));
     Result<Region> region = window.inbound.region_of(from, put.span);
@@ -126,7 +126,7 @@ void Rendezvous::take_put(int from, transport::ConstSpan header, transport::Cons
 
 Task<Status> Rendezvous::receive_put(Executor& executor, int from, p2p::Matched message,
                                      Region region) {
-    Status came = co_await receive_announced(executor, message, buffer_of(region));
+    Status came = co_await receive_rendezvous(executor, message, buffer_of(region));
     if (!came.ok()) log::warn("rma: a put of rank {}: {}", from, came.text());
     window.inbound.served(from, success(), 0);
     Status told =
@@ -135,8 +135,8 @@ Task<Status> Rendezvous::receive_put(Executor& executor, int from, p2p::Matched 
     co_return success();
 }
 
-void Rendezvous::serve_announced_get(int from, transport::ConstSpan header) {
-    const auto get = wire::read<wire::AnnouncedGet>(header);
+void Rendezvous::serve_rendezvous_get(int from, transport::ConstSpan header) {
+    const auto get = wire::read<wire::RendezvousGet>(header);
     Result<Region> region = window.inbound.region_of(from, get.span);
     if (region.ok()) {
         window.tasks.spawn(send_answer(windows.executor(), from, get, *region));
@@ -148,7 +148,7 @@ void Rendezvous::serve_announced_get(int from, transport::ConstSpan header) {
 }
 
 // The origin has all bytes before it says anything more, so the get counts when it is announced.
-Task<Status> Rendezvous::send_answer(Executor& executor, int from, wire::AnnouncedGet get,
+Task<Status> Rendezvous::send_answer(Executor& executor, int from, wire::RendezvousGet get,
                                      Region region) {
     const p2p::SendAnnouncement send = [this, from, get](const p2p::wire::Rts& rts) {
         return window.send_behind_batch(from, wire::kAnswerFollows, wire::AnswerFollows{{}, get.id},
@@ -179,7 +179,7 @@ void Rendezvous::take_answer(int from, transport::ConstSpan header, transport::C
 
 Task<Status> Rendezvous::receive_answer(Executor& executor, Operation* operation,
                                         p2p::Matched message) {
-    Status came = co_await receive_announced(executor, message, operation->access.origin.buffer);
+    Status came = co_await receive_rendezvous(executor, message, operation->access.origin.buffer);
     --operation->stores;
     operation->missing = 0;
     if (!came.ok() && operation->status.ok()) operation->status = std::move(came);

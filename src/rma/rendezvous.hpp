@@ -19,15 +19,15 @@ class Rendezvous : public WindowPart {
     // --- what arrives
     void take_put(int from, transport::ConstSpan header, transport::ConstSpan payload);
     void take_answer(int from, transport::ConstSpan header, transport::ConstSpan payload);
-    void serve_announced_get(int from, transport::ConstSpan header);
+    void serve_rendezvous_get(int from, transport::ConstSpan header);
     void on_put_ended(int from, const wire::PutEnded& ended);
 
   private:
     Task<Status> announce_put(Executor& executor, Operation& operation);
     Task<Status> receive_put(Executor& executor, int from, p2p::Matched message, Region region);
     Task<Status> receive_answer(Executor& executor, Operation* operation, p2p::Matched message);
-    Task<Status> send_answer(Executor& executor, int from, wire::AnnouncedGet get, Region region);
-    Task<Status> receive_announced(Executor& executor, p2p::Matched message, p2p::Buffer into);
+    Task<Status> send_answer(Executor& executor, int from, wire::RendezvousGet get, Region region);
+    Task<Status> receive_rendezvous(Executor& executor, p2p::Matched message, p2p::Buffer into);
 };
 
 }  // namespace gantry::rma

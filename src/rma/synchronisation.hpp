@@ -52,7 +52,7 @@ class Synchronisation : public WindowPart {
     Status ask_for_report(int of_rank);
     Task<Status> until_executed(Executor& executor, int of_rank);
 
-    Task<Status> await_announced(Executor& executor);
+    Task<Status> await_rendezvous(Executor& executor);
     Task<Status> meet(Executor& executor);
     Status tell(int of_rank, wire::Kind kind);
     std::uint32_t posts_of(const Target& of) const;

@@ -21,6 +21,8 @@ enum class Lock : std::uint8_t { none, shared, exclusive, unchecked };
 
 struct Target {
     int peer = -1;  // world rank
+    // Why it takes no part any more: it is lost, has left after a failure, or the window is revoked.
+    Status gone;
     std::uint64_t base = 0;
     Bytes bytes = 0;
     std::int64_t unit = 1;
@@ -53,6 +55,7 @@ struct Target {
     Lock lock = Lock::none;
     bool asks = false;                               // for the lock
     bool granted = false;                            // by message
+    Status refused;                                  // the lock, by message
     bool in_started = false;                         // of the group of MPI_Win_start
     IntrusiveList<Operation> queue;                  // not begun yet, in order
     bool carrying = false;                           // a task takes them one by one
@@ -60,7 +63,7 @@ struct Target {
     std::uint64_t sent = 0, sent_bytes = 0;          // messages that the target executes
     std::uint64_t executed = 0, executed_bytes = 0;  // of these, as it said
     std::uint64_t asked = 0;                         // how many were sent when it was asked last
-    int announced = 0;                               // puts that it has not said to have ended
+    int rendezvous = 0;                              // puts that it has not said to have ended
     std::vector<std::byte> batch;                    // small puts that have not left
     Bytes batch_bytes = 0;                           // of data in it
     Status failure;                                  // the first one since the last synchronisation

@@ -35,7 +35,7 @@ plan::WindowFacts Ways::ways_to(int of_rank) const {
     facts.unattended = peer.facts.unattended;
     facts.gets = peer.facts.get;
     facts.rails = peer.facts.rails;
-    facts.straight_from = windows.context.config.window_straight;
+    facts.rdma_from = windows.context.config.window_rdma;
     facts.rendezvous_from = windows.context.config.window_rendezvous;
     facts.batch_bytes = windows.context.config.window_batch;
     return facts;
@@ -55,7 +55,7 @@ plan::WindowWay Ways::way_of(const Access& access, std::uint64_t address) {
 // Of a put or get, as if that were known of its target.
 plan::WindowWay Ways::way_by(const Access& access, const plan::WindowFacts& facts) {
     plan::WindowQuestion question = question_of(access);
-    if (plan::may_be_announced(question, facts))
+    if (plan::may_go_by_rendezvous(question, facts))
         price(question, target(access.target), access.origin.location);
     return plan::window_way(question, facts);
 }
@@ -74,7 +74,7 @@ void Ways::price(plan::WindowQuestion& question, const Target& of,
     plan::End &here = puts ? large.source : large.sink, &there = puts ? large.sink : large.source;
     here.kind = origin.kind;
     if (target_on_device) there.kind = device::MemoryKind::device;
-    question.announced = plan::announced_time(
+    question.by_rendezvous = plan::rendezvous_time(
         question.verb, windows.context.selections.select(large, facts).plan(), peer.facts);
     const bool origin_on_device = question.origin_on_device;
     question.by_message =
@@ -98,15 +98,15 @@ plan::WindowQuestion Ways::question_of(const Access& access) {
                      access.count * access.layout->size == access.bytes};
 }
 
-// The power of two from which puts from device memory like this rank's are announced; 0: none is.
-Bytes Ways::announced_from(const Target& of) const {
+// The power of two from which puts from device memory like this rank's go by rendezvous; 0: none is.
+Bytes Ways::rendezvous_from_of(const Target& of) const {
     constexpr Bytes kMost = kGiB;
     device::Location on_device;
     on_device.kind = device::MemoryKind::device;
     for (Bytes bytes = 1; bytes <= kMost; bytes *= 2) {
         plan::WindowQuestion question{.bytes = bytes, .origin_on_device = true};
         price(question, of, on_device);
-        if (question.announced < question.by_message) return bytes;
+        if (question.by_rendezvous < question.by_message) return bytes;
     }
     return 0;
 }
@@ -123,7 +123,7 @@ void Ways::explain_ways() const {
         ++ranks;
         known = facts;
         if (facts.on_device && facts.rendezvous_from == 0)
-            known.rendezvous_from = announced_from(target(of_rank));
+            known.rendezvous_from = rendezvous_from_of(target(of_rank));
     }
     for (const auto& [key, of] : alike)
         windows.context.explain.note_of_window(window.number(),

@@ -22,7 +22,7 @@ class Ways : public WindowPart {
     plan::WindowQuestion question_of(const Access& access);  // of a put or get
     void price(plan::WindowQuestion& question, const Target& of,
                const device::Location& origin) const;
-    Bytes announced_from(const Target& of) const;
+    Bytes rendezvous_from_of(const Target& of) const;
     bool is_on_device(const Target& of) const;
 };
 

@@ -109,6 +109,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     Status told = co_await coll::gather_values(executor, everybody, facts, &all);
     GANTRY_CO_TRY(told);
     usable = first_failure(all, usable);
+    refused_by_all = !usable.ok();
     GANTRY_CO_TRY(usable);
     std::vector<Bytes> sizes;
     std::vector<DeviceName> devices;
@@ -151,6 +152,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     told = co_await coll::gather_values(executor, everybody, ready, &states);
     GANTRY_CO_TRY(told);
     usable = first_failure(states, usable);
+    refused_by_all = !usable.ok();
     GANTRY_CO_TRY(usable);
     for (int rank = 0; rank < size(); ++rank) {
         const Ready& its = states[static_cast<std::size_t>(rank)];
@@ -245,16 +247,21 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
 
 Task<Status> Window::close(Executor& executor) {
     FirstFailure failed;
+    failed.note(revoked);
     Status flushed = co_await synchronisation.complete_everywhere(executor);
     failed.note(std::move(flushed));
     Status joined = co_await tasks.join(executor);
     failed.note(std::move(joined));
-    const coll::Team everybody = team();
-    Status met = co_await coll::barrier(executor, everybody);
-    failed.note(std::move(met));
+    Status met = lost;
+    if (met.ok()) {
+        const coll::Team everybody = team();
+        met = co_await coll::barrier(executor, everybody);
+    }
+    failed.note(outcome(met));
     // Of a get that its origin has already, this end may still be under way.
     joined = co_await tasks.join(executor);
     failed.note(std::move(joined));
+    if (!met.ok() || !lost.ok()) leave_early();
     co_return failed.status();
 }
 
@@ -263,24 +270,45 @@ bool Window::idle() const {
 }
 
 void Window::on_peer_lost(int peer, const Status& why) {
-    locks.forget(peer);
     for (int of_rank = 0; of_rank < size(); ++of_rank)
-        if (target(of_rank).peer == peer) {
-            locks.take_lock_from(of_rank);
-            target(of_rank).batch.clear();
-            target(of_rank).loads_and_stores = nullptr;
-            target(of_rank).errands = nullptr;
-        }
+        if (target(of_rank).peer == peer) do_without(of_rank, why);
+}
+
+// That rank takes no part any more: nothing begins there, and nobody waits for it.
+void Window::do_without(int of_rank, const Status& why) {
+    Target& of = target(of_rank);
+    if (!of.gone.ok()) return;
+    of.gone = why;
+    of.batch.clear();
+    of.loads_and_stores = nullptr;
+    of.errands = nullptr;
     std::vector<Operation*> over;
-    for (const auto& [operation_id, operation] : windows.awaiting_answers()) {
-        const bool ours = operation->window == this;
-        if (ours && target(operation->access.target).peer == peer) over.push_back(operation);
-    }
+    for (const auto& [operation_id, operation] : windows.awaiting_answers())
+        if (operation->window == this && operation->access.target == of_rank)
+            over.push_back(operation);
     for (Operation* operation : over) {
         operation->status = why;
         outbound.end_if_over(*operation);
     }
     lost = why;
+    windows.messenger.revoke(p2p::base_context(group.context));
+    if (of_rank != rank()) locks.forget(of_rank);
+}
+
+void Window::revoke(const Status& why) {
+    if (!revoked.ok()) return;
+    revoked = why;
+    for (int of_rank = 0; of_rank < size(); ++of_rank)
+        do_without(of_rank, why);
+}
+
+// Others may be waiting for this rank, and it comes to nothing any more.
+void Window::leave_early() {
+    locks.give_all_back();
+    const int why = lost.ok() ? MPI_ERR_PROC_ABORTED : lost.error_class();
+    for (int of_rank = 0; of_rank < size(); ++of_rank)
+        if (of_rank != rank() && windows.lost(target(of_rank).peer).ok())
+            static_cast<void>(send(of_rank, wire::kLeft, wire::Left{{}, why}));
 }
 
 }  // namespace gantry::rma

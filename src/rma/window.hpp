@@ -5,8 +5,8 @@
 //
 //   direct      the target's memory is reached here: my own, or a peer's that is mapped, or that the
 //               kernel copies. Loads, stores and copies; the target need not call MPI
-//   straight    the network reaches it: large puts go there, large gets come from there, as puts
-//   announced   large, and an end in device memory that nothing reaches: as large messages go
+//   rdma        the network reaches it: large puts go there, large gets come from there, as puts
+//   rendezvous  large, and an end in device memory that nothing reaches: as large messages go
 //   by message  else: an active message which the target executes when it makes progress
 //
 // A window is put together of parts, each with a header of its own:
@@ -23,6 +23,9 @@
 // What changes items, and what goes by message, is carried out in its order by one task for each
 // target, unless it ends inside its call; other copies and puts have a task each, and no order.
 // Nothing here blocks: what waits is a Task.
+//
+// Where a rank of the group is lost, or the window revoked, collectives of the window end at once, each with a
+// failure: ranks hear of it at different times, and would wait for each other in different ones.
 #pragma once
 
 #include "base/scope.hpp"
@@ -122,8 +125,11 @@ class Window {
     }
     Status attach(void* base, Bytes bytes) { return dynamic.attach(base, bytes); }
     Status detach(const void* base) { return dynamic.detach(base); }
-    // Waits until nobody needs this window any more.
+    // Waits until nobody needs this window any more. After a failure it does not: whoever needs it all
+    // the same hears of that.
     Task<Status> close(Executor& executor);
+    // All that waits, and all that follows, fails with that.
+    void revoke(const Status& why);
 
     // --- at_once.hpp: short ways; null or false: take begin(), which also tells what is wrong.
     // So many bytes of a target that loads and stores reach, for a put or get inside the call.
@@ -138,9 +144,13 @@ class Window {
     std::vector<int> local_ranks;  // of this node, by number
     std::size_t self = 0;          // my number among them
     Status lost;                   // why some rank of the group takes no part any more
+    Status revoked;                // why no rank does
+    bool refused_by_all = false;   // no rank makes the window, and every rank knows so
     Epochs epochs;
     Scope tasks;  // of operations that have not ended
     coll::Team team();
+    // How a collective of the window has ended: where a rank takes no part any more, for that reason.
+    Status outcome(Status ended) const { return ended.ok() || lost.ok() ? ended : lost; }
     // The name of device memory, told to the ranks of this node.
     struct DeviceName {
         device::IpcHandle handle;
@@ -171,11 +181,14 @@ class Window {
 
   private:
     friend class Windows;
+    friend class Inbound;
     // window.cpp
     Task<Status> open(Executor& executor, Wanted wanted);
     Task<Status> set_up_memory(Executor& executor, const Wanted& wanted, Bytes own_bytes,
                                const std::vector<Bytes>& sizes);
     void on_peer_lost(int peer, const Status& why);
+    void do_without(int of_rank, const Status& why);
+    void leave_early();
     bool idle() const;
 
     // device_windows.cpp

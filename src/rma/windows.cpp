@@ -11,8 +11,8 @@ Windows::Windows(transfer::Context& its_context, p2p::Messenger& its_messenger)
     register_kinds<wire::kPut, wire::kGet, wire::kAccumulate, wire::kFetch, wire::kCompareAndSwap,
                    wire::kAnswer, wire::kLayout, wire::kFlush, wire::kExecuted, wire::kLock,
                    wire::kGranted, wire::kUnlock, wire::kPost, wire::kComplete, wire::kGetInto,
-                   wire::kPuts, wire::kSettle, wire::kAnnouncedPut, wire::kPutEnded,
-                   wire::kAnnouncedGet, wire::kAnswerFollows>();
+                   wire::kPuts, wire::kSettle, wire::kRendezvousPut, wire::kPutEnded,
+                   wire::kRendezvousGet, wire::kAnswerFollows, wire::kLeft, wire::kLockRefused>();
     context.messages.tell_of_losses<&Windows::on_peer_lost>(*this);
 }
 
@@ -41,7 +41,7 @@ void Windows::on_message(int from, transport::ConstSpan header, transport::Const
 // bytes waits for one.
 void Windows::arrive_too_late(int from, wire::Kind kind, transport::ConstSpan payload) {
     log::debug("rma: a message of kind {} to a window that ended", static_cast<int>(kind));
-    if (kind != wire::kAnnouncedPut && kind != wire::kAnswerFollows) return;
+    if (kind != wire::kRendezvousPut && kind != wire::kAnswerFollows) return;
     messenger.refuse(messenger.take_announced(from, wire::read<p2p::wire::Rts>(payload)),
                      failure(MPI_ERR_WIN, "the window has ended at its target"));
 }
@@ -51,9 +51,7 @@ void Windows::on_peer_lost(int peer, const Status& why) {
         window->on_peer_lost(peer, why);
 }
 
-int Windows::progress() {
-    if (by_id_.empty()) [[likely]]
-        return 0;
+int Windows::turn() {
     int events = 0;
     for (const auto& [id, window] : by_id_) {
         if (window->locks.anybody_waits()) events += window->locks.grant_locks();
@@ -103,6 +101,9 @@ Task<Status> Windows::create(Executor& its_executor, p2p::Group group, Wanted wa
     // Known before others may use it.
     by_id_[window->id()] = window.get();
     Status opened = co_await window->open(its_executor, wanted);
+    // Others may have made the window before a rank was lost.
+    if (!opened.ok() && !window->refused_by_all) window->leave_early();
+    opened = window->outcome(std::move(opened));
     GANTRY_CO_TRY(opened);
     *made = std::move(window);
     co_return success();

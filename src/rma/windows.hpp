@@ -26,7 +26,7 @@ class Windows {
                         std::unique_ptr<Window>* made);
 
     // Looks at what tasks wait for; how much happened.
-    int progress();
+    int progress() { return by_id_.empty() ? 0 : turn(); }
     // Whether peers may want something of a window although the program makes no call.
     bool pending() const { return !by_id_.empty(); }
     bool idle() const;
@@ -56,6 +56,7 @@ class Windows {
         std::function<bool()> condition;
         Completion holds;
     };
+    int turn();
     template <wire::Kind... kinds>
     void register_kinds();
     template <wire::Kind kind>

@@ -29,10 +29,12 @@ enum Kind : transport::MessageKind {
     kGetInto = 78,
     kPuts = 79,
     kSettle = 80,
-    kAnnouncedPut = 81,
+    kRendezvousPut = 81,
     kPutEnded = 82,
-    kAnnouncedGet = 83,
+    kRendezvousGet = 83,
     kAnswerFollows = 84,
+    kLeft = 85,         // the sender takes no part in the window any more, after a failure
+    kLockRefused = 86,  // a rank died as it took or gave back its share of the lock
 };
 
 // Every header begins with this. `sequence` numbers all one-sided messages of one rank to another, so
@@ -97,7 +99,7 @@ struct PutRow {
     std::uint32_t unused;
 };
 // A put whose bytes come as an announced message (p2p/announced.cpp), whose RTS follows as payload.
-struct AnnouncedPut {
+struct RendezvousPut {
     Head head;
     Span span;
 };
@@ -107,7 +109,7 @@ struct PutEnded {
     std::int32_t error_class;
 };
 // A get that is answered by an announced message; its RTS follows as payload of the answer.
-struct AnnouncedGet {
+struct RendezvousGet {
     Head head;
     Span span;
     std::uint64_t id;
@@ -136,6 +138,10 @@ enum class LockKind : std::uint8_t { shared, exclusive };
 struct Lock {
     Head head;
     LockKind kind;
+};
+struct Left {
+    Head head;
+    std::int32_t error_class;  // why: a rank is lost, or the window revoked
 };
 struct Signal {
     Head head;

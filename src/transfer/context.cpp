@@ -34,7 +34,7 @@ Context::Context(Executor& its_executor, device::Device& its_device,
       tuning(plan::tuning_from(its_config)),
       selections(machine_, tuning, tuning.mechanisms.selection_cache),
       endpoints(transports, rank, world_size, machine_),
-      board(endpoints, transports, rank),
+      node_segment(endpoints, transports, rank),
       rails(config),
       pools(device, transports, rank, config, [this] { endpoints.prices_changed(); }),
       exports(device),
@@ -114,11 +114,11 @@ std::span<Flag> Context::own_flags(Endpoint& to) {
     return own;
 }
 
-void Context::pin_board() {
-    const std::span<std::byte> page = board.own_page();
-    if (page.empty() || std::exchange(board_pinned_, true)) return;
+void Context::pin_node_segment() {
+    const std::span<std::byte> page = node_segment.own_page();
+    if (page.empty() || std::exchange(node_segment_pinned_, true)) return;
     Status pinned = device.pin(page.data(), page.size());
-    if (!pinned.ok()) log::warn("cells of the board are pageable: {}", pinned.text());
+    if (!pinned.ok()) log::warn("cells of the node segment are pageable: {}", pinned.text());
 }
 
 void Context::withdraw_memory(int peer) {
@@ -172,6 +172,12 @@ void Context::forget(int peer) {
     endpoints.drop(peer);
 }
 
+void Context::give_up(int peer) {
+    pools.take_back(peer);
+    anchors.forget(peer);
+    device.forget_ended_processes();
+}
+
 // Tells peers of our anchors, and opens one of theirs at most.
 void Context::keep_anchors() {
     while (const auto next = anchors.next_to_tell()) {
@@ -212,7 +218,7 @@ int Context::look_again() {
 
 bool Context::idle() const {
     return operations.running() == 0 && !executor.has_ready() && !device.pending() &&
-           flags.awaited.empty() && board.idle();
+           flags.awaited.empty() && node_segment.idle();
 }
 
 bool Context::busy() const {

@@ -14,7 +14,7 @@
 #include "plan/selection_cache.hpp"
 #include "transfer/active_messages.hpp"
 #include "transfer/anchors.hpp"
-#include "transfer/board.hpp"
+#include "transfer/node_segment.hpp"
 #include "transfer/buffer.hpp"
 #include "transfer/endpoint.hpp"
 #include "transfer/export_table.hpp"
@@ -53,7 +53,7 @@ class Context {
     plan::SelectionCache selections;
     ActiveMessages messages;
     Endpoints endpoints;
-    Board board;
+    NodeSegment node_segment;
     RailScheduler rails;
     StagingPools pools;
     ExportTable exports;  // our memory, for peers to map
@@ -91,13 +91,16 @@ class Context {
     // This rank's flags, which devices reach if they can. Empty: what goes to that peer is told by
     // messages.
     std::span<Flag> own_flags(Endpoint& to);
-    // This rank's page of the board becomes page-locked, where the driver agrees: devices copy into cells.
-    void pin_board();
+    // This rank's page of the node segment becomes page-locked, where the driver agrees: devices copy into cells.
+    void pin_node_segment();
     // A transport to ranks of other jobs, behind those that there are; and its end.
     void add_transport(transport::Transport& transport);
     void remove_transport(transport::Transport& transport);
     // Everything here that is about that peer of another job: its number becomes another's.
     void forget(int peer);
+    // What a lost peer holds of ours, and what is kept of its own: slots, anchors, mappings of its memory. Copies under
+    // way keep theirs until they end.
+    void give_up(int peer);
     // A peer that soon is gone for good closes what it has mapped of our memory.
     void withdraw_memory(int peer);
 
@@ -118,9 +121,9 @@ class Context {
             events += transport->progress();
         return events;
     }
-    // Steps on the board, copies of the processor, and whoever waits and may go on.
+    // Steps on the node segment, copies of the processor, and whoever waits and may go on.
     int resume() {
-        int events = board.idle() ? 0 : board.progress();
+        int events = node_segment.idle() ? 0 : node_segment.progress();
         // Behind the transports: what came from a peer may go to a copy engine meanwhile.
         events += host_copies.progress();
         if (executor.has_ready()) events += executor.run_ready();
@@ -138,7 +141,7 @@ class Context {
     void tell_of_freed_memory();
     void keep_anchors();
     void on_anchor(int from, transport::ConstSpan anchor, transport::ConstSpan);
-    bool board_pinned_ = false;
+    bool node_segment_pinned_ = false;
     unsigned turns_ = 0;
     int looks_at_copies_ = 1;                       // at most, in one turn
     transport::Transport* only_network_ = nullptr;  // where every other rank is reached by it

@@ -22,7 +22,7 @@
 // Puts after RTR have flags of their own (protocols/put_after_rtr.cpp).
 //
 // A slot may come back before its sender knows of the copy's end: it is free when both have
-// happened (SlotPool::lend_early).
+// happened (SlotPool::grant_early).
 #pragma once
 
 #include "transfer/slots.hpp"

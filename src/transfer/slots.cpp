@@ -113,12 +113,12 @@ Task<Result<Slot>> SlotPool::acquire(Executor& executor, Bytes bytes, SlotUse us
     co_return waiter.slot;
 }
 
-void SlotPool::lend(const Slot& slot, int rank) {
+void SlotPool::grant(const Slot& slot, int rank) {
     GANTRY_ASSERT(used_[slot.unit]);
     lent_[slot.unit] = {rank, slot.units};
 }
 
-void SlotPool::lend_early(const Slot& slot, int rank) {
+void SlotPool::grant_early(const Slot& slot, int rank) {
     GANTRY_ASSERT(used_[slot.unit]);
     lent_[slot.unit] = {rank, slot.units, true};
 }

@@ -128,11 +128,11 @@ class SlotPool {
     void release(std::uint32_t unit, std::uint32_t units);
     // The slot is that rank's until it gives it back (release), is gone, or was not told
     // (take_back; nothing happens to one that is not lent).
-    void lend(const Slot& slot, int rank);
+    void grant(const Slot& slot, int rank);
     void take_back(int rank);
     void take_back(const Slot& slot);
     // The same for a slot that is still being filled: what comes back is free when settled, too.
-    void lend_early(const Slot& slot, int rank);
+    void grant_early(const Slot& slot, int rank);
     void settle(const Slot& slot);
 
   private:

@@ -22,7 +22,7 @@ struct PeerFacts {
     int home_rail = 0;              // of messages and small puts: the nearest one
     Bytes eager_max = 0;            // largest payload of one active message
     Bytes eager_limit = 32 * kKiB;  // largest one sent at once unless GANTRY_EAGER_LIMIT is set
-    Bytes straight_from = 0;  // puts of at least so much ask first and are not copied on the way
+    Bytes rdma_from = 0;  // puts of at least so much ask first and are not copied on the way
     Bytes exposes_from =
         0;  // messages of at least so much may expose their buffer (Transport::expose); 0: none
     // One rail, the mean where they differ, so that all together are `rails` times as fast; or one

@@ -84,8 +84,8 @@ struct alignas(64) Flag {
     std::uint32_t pieces[kPiecesOfSlotUnit] = {};
 };
 
-// Where a rank posts what it brings to collective operations (transfer/board.hpp).
-inline constexpr Bytes kBoardBytes = 512 * kKiB;
+// Where a rank posts what it brings to collective operations (transfer/node_segment.hpp).
+inline constexpr Bytes kNodeSegmentBytes = 512 * kKiB;
 
 // The two pools of shared slots in a rank's segment (docs/design/staged-pipeline.md).
 enum class Pool : std::uint8_t { host_cells, device_slots };
@@ -104,9 +104,9 @@ class SharedSegment {
     virtual std::span<Flag> flags() = 0;
     // The one of them that tells of its puts to another rank of the node.
     virtual Flag* put_flag(int to) = 0;
-    // The board, kBoardBytes on pages of their own, at first all zero; makes this rank's own. Empty as
+    // The node segment, kNodeSegmentBytes on pages of their own, at first all zero; makes this rank's own. Empty as
     // long as that rank has no segment.
-    virtual std::span<std::byte> board() = 0;
+    virtual std::span<std::byte> node_segment() = 0;
     // Whether that rank has left MPI in order: nothing more comes from it.
     virtual bool left() const = 0;
     // Of this rank's own segment: it uses a GPU, named by a number that is not 0
@@ -175,17 +175,17 @@ class Transport {
 
     // --- exposed memory: large host memory that nobody copies on the way
     // A message may expose the memory that it is about: the bytes go straight to where the peer
-    // wants them, once it has said where. `loan` is a number of the sender's, never given twice.
+    // wants them, once it has said where. `exposure` is a number of the sender's, never given twice.
     // Whether a message to that peer may expose now; asking may start what lets later ones do so.
     virtual bool exposes(int) { return false; }
     // As send(). `done`: the peer has got all of it, or is lost, and the memory is free again.
-    virtual Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+    virtual Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t exposure,
                           const void* source, Bytes bytes, Completion& done);
     // The peer said that it wants the bytes another way: `done` is not completed any more.
     virtual void take_back(int, std::uint64_t) {}
     // The peer's end, once at most and all of it. `done`: the bytes are at `sink`, or the exposer is
     // lost and nothing writes there any more.
-    virtual void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
+    virtual void get_exposed(int peer, std::uint64_t exposure, void* sink, Bytes bytes,
                              Completion& done);
 
     // --- shared memory (shared_memory == true in the facts) --------------------------------------
@@ -200,6 +200,11 @@ class Transport {
     // cannot be read, and may come another way.
     virtual void read_memory(int peer, std::uint64_t address, void* sink, Bytes bytes,
                              Completion& done);
+
+    // --- deaths ----------------------------------------------------------------------------------
+    // That peer has died, as somebody else has noticed. A transport that delivers first what the peer had
+    // sent before tells the receiver of the loss; where it does not, its caller does.
+    virtual void peer_died(int /*peer*/, const Status& /*why*/) {}
 
     // --- progress --------------------------------------------------------------------------------
     // Delivers what has arrived and pushes what is queued; returns how many events it handled.

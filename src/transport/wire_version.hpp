@@ -13,7 +13,7 @@
 
 namespace gantry::transport {
 
-inline constexpr std::uint32_t kWireVersion = 33;
+inline constexpr std::uint32_t kWireVersion = 35;
 
 // `where`: how the other rank is reached.
 inline Status mixed_versions(const char* where, int rank, std::uint32_t theirs,

@@ -15,7 +15,8 @@ import sys
 EXTENSIONS = {"MPIX_Query_cuda_support", "MPIX_GPU_query_support", "MPIX_Op_create_x"} | {
     f"MPIX_{kind}_create_errhandler_x" for kind in ("Comm", "Win", "File", "Session")} | {
     f"MPIX_Comm_{name}" for name in ("revoke", "is_revoked", "shrink", "ishrink", "agree", "iagree", "get_failed", "ack_failed", "failure_ack",
-                                     "failure_get_acked")
+                                     "failure_get_acked")} | {
+    "MPIX_Win_revoke", "MPIX_Win_get_failed", "MPIX_File_revoke"
 }
 ERRATA = {"MPI_Psend_init_c", "MPI_Precv_init_c"}
 SYSTEM = re.compile(

@@ -137,6 +137,14 @@ class Checks(unittest.TestCase):
     def test_a_path_of_one_machine_is_refused(self):
         self.refused("words", "src/base/a.cpp", "// see /ro" + "ot/notes\n", 2, "one machine")
 
+    def test_two_sides_of_a_merge_are_refused(self):
+        self.refused("words", "tools/dev/a.py", "<" * 7 + " HEAD\nONE = 1\n" + "=" * 7 + "\nONE = 2\n", 2, "both sides of a merge")
+
+    def test_a_program_that_python_cannot_read_is_refused(self):
+        self.assertEqual(self.run_check("python", "tools/dev/a.py", "one = 1\n").returncode, 0)
+        done = self.run_check("python", "tools/dev/a.py", "one = 1\nif one\n    two = 2\n")
+        self.assertEqual((done.returncode, done.stdout), (1, "tools/dev/a.py:2: expected ':'\n"))
+
     def test_a_file_of_many_ideas_is_refused(self):
         self.refused("words", "src/base/a.cpp", "int one();\n" * 500, 501, "which two ideas")
 

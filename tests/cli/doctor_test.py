@@ -57,6 +57,13 @@ class Doctor(unittest.TestCase):
         self.assertEqual(check["verdict"], "ok")
         self.assertRegex(check["found"], "CUDA_VISIBLE_DEVICES=0: memory on GPUs that it hides is mapped")
 
+    def test_a_mistake_in_the_simulated_gpu_names_what_there_is(self):
+        simgpu = str(GANTRY.parents[1] / "simgpu")
+        said = doctor(LD_LIBRARY_PATH=simgpu, SIMGPU="machine=moon,machin=h200,dev=two,scale=0", GANTRY_CUDA_LIBRARY="").stdout
+        self.assertIn("there is no key 'machin' (machine, scale, dev,", said)
+        self.assertIn("dev takes a whole number, not 'two'; no machine is called \"moon\"", said)
+        self.assertRegex(said, r"built in: .*h200.*, so it is an h200\n")
+
     def test_text_says_what_json_says(self):
         text = doctor().stdout
         for check in rows()[2]["checks"]:

@@ -50,6 +50,10 @@ class Examples(unittest.TestCase):
         said = self.run_job("mpiexec", "-n", "2", self.compile("hello"))
         self.assertEqual(sorted(said.splitlines()), ["rank 0 of 2", "rank 1 of 2"])
 
+    def test_a_driver_that_is_named_but_not_there_is_warned_of(self):
+        said = self.run_job("mpiexec", "-n", "2", self.compile("hello"), GANTRY_CUDA_LIBRARY="/nowhere/libcuda.so.1")
+        self.assertIn("GANTRY_CUDA_LIBRARY: /nowhere/libcuda.so.1: No such file or directory", said)
+
     def test_a_record_of_paths_is_kept_where_a_file_for_it_is_named(self):
         self.run_job("mpiexec", "-n", "2", self.compile("hello"), GANTRY_EXPLAIN_FILE=str(self.folder / "paths-%r.json"))
         for rank in (0, 1):

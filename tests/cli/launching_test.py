@@ -144,6 +144,16 @@ class Handover(unittest.TestCase):
                 done = self.run_mpiexec("--launcher", launcher, "--hosts", "a,b", "-n", 4, "--timeout", 90, "./x")
                 self.assertIn(f" {expected} ", done.stdout, done.stderr)
 
+    def test_every_launcher_is_told_to_go_on_without_ranks_that_die(self):
+        words = {"mpiexec.hydra": "-disable-auto-cleanup", "prterun": "--runtime-options recoverable,notifyerrors",
+                 "srun": "--kill-on-bad-exit=0", "orterun": "--enable-recovery"}
+        self.install(*words)
+        for launcher, expected in words.items():
+            with self.subTest(launcher):
+                start = ("--launcher", launcher, "--hosts", "a,b", "-n", 4)
+                self.assertIn(f" {expected} ", self.run_mpiexec(*start, "--keep-going", "./x").stdout)
+                self.assertNotIn(expected, self.run_mpiexec(*start, "./x").stdout)
+
     def test_every_launcher_is_asked_for_the_same_binding_in_its_words(self):
         words = {"mpiexec.hydra": "-bind-to socket", "prterun": "--bind-to package:REPORT", "srun": "--cpu-bind verbose,sockets",
                  "orterun": "--bind-to socket --report-bindings"}

@@ -330,6 +330,7 @@ class Mpiexec(unittest.TestCase):
         done = run("--timeout", "0.2", "-n", 2, PROBE, "wait")
         self.assertEqual(done.returncode, 124)
         self.assertIn("--timeout 0.2", done.stderr)
+        self.assertIn("GANTRY_CHECK=on", done.stderr)
 
     def test_signals_are_passed_on(self):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -378,11 +379,13 @@ class Mpiexec(unittest.TestCase):
             self.assertIn("No such file or directory", done.stderr)
 
     def test_mistakes_in_the_command_line_are_explained(self):
-        for arguments, sentence in ((["-n", "0", "true"], "number of ranks"), (["-n", "2"], "no program"),
+        for arguments, sentence in ((["-n", "0", "true"], 'number of ranks from 1 to 4096, not "0"'), (["-n", "2"], "no program"),
                                     (["--what", "true"], "no option --what"), (["true", ":"], "behind the last ':'"),
                                     (["-n"], "needs a value"), (["--bind-to", "moon", "true"], 'none, not "moon"'),
                                     (["--label=yes", "true"], "takes no value"), (["--stdin", "x", "true"], "a rank, none or all"),
-                                    (["--timeout", "soon", "true"], "number of seconds")):
+                                    (["--timeout", "soon", "true"], 'number of seconds (0: no limit), not "soon"'),
+                                    (["--hosts", "-n", "2", "true"], '--hosts takes hosts such as a,b:4, not "-n"'),
+                                    (["-env", "NAME=VALUE", "true"], "-env takes two words")):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(sentence, done.stderr)

@@ -246,6 +246,12 @@ class Tune(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("--gpu 7: this process sees 2 devices", done.stderr)
 
+    def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(self):
+        (self.folder / "file").write_text("")
+        done = self.tune("--output", str(self.folder / "file" / "machine.json"))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^gantry tune: .*machine.json cannot be written: Not a directory; --output names another file$")
+
     def test_without_a_driver_it_says_so(self):
         self.environment["GANTRY_CUDA_LIBRARY"] = str(self.folder / "none.so")
         done = self.tune()

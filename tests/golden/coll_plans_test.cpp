@@ -21,6 +21,7 @@ constexpr Shape kShapes[] = {{"2 ranks of one node", 2, 1},
                              {"8 ranks of one node", 8, 1},
                              {"7 nodes", 7, 7},
                              {"8 nodes", 8, 8},
+                             {"64 nodes", 64, 64},
                              {"64 ranks on 16 nodes", 64, 16},
                              {"1024 ranks on 128 nodes", 1024, 128}};
 
@@ -37,17 +38,17 @@ CollQuestion question(Collective operation, Bytes bytes, const Shape& shape) {
 // The algorithms alone, each with the smallest of these sizes that takes it.
 std::string lines(Collective operation, const Shape& shape, const CollFacts& facts,
                   const CollTuning& tuning, bool commutative,
-                  CollMemory memory = CollMemory::unknown, bool lane = false) {
+                  CollMemory memory = CollMemory::unknown, bool mailbox = false) {
     std::string text;
     std::string_view said;
     for (Bytes bytes : {Bytes{8}, 4 * kKiB, 64 * kKiB, kMiB, 16 * kMiB, 128 * kMiB}) {
         CollQuestion asked = question(operation, bytes, shape);
         asked.commutative = commutative;
         asked.memory = memory;
-        asked.board.there = memory != CollMemory::unknown || lane;
-        asked.board.lane = lane;
+        asked.node_segment.there = shape.nodes == 1 && (memory != CollMemory::unknown || mailbox);
+        asked.node_segment.mailbox = mailbox;
         const CollPlan plan = choose_collective(asked, facts, tuning).plan;
-        if (lane && plan.algorithm != Algorithm::lane) break;
+        if (mailbox && plan.algorithm != Algorithm::mailbox) break;
         if (const std::string_view how = name(plan.algorithm); how != std::exchange(said, how))
             text += text.empty() ? fmt::format("{:<14} {}", name(operation), how)
                                  : fmt::format(", {} {}", bytes_text(bytes), how);
@@ -69,7 +70,8 @@ std::string lines_of_neighbors(const CollFacts& facts) {
                                               {"27 ranks of one node", 27, 1});
                 asked.count = blocks;
                 asked.memory = CollMemory::own_device;
-                asked.board = {.there = true, .time_sliced = time_sliced, .strided = strided};
+                asked.node_segment = {
+                    .there = true, .time_sliced = time_sliced, .strided = strided};
                 const CollPlan plan = choose_collective(asked, facts, {}).plan;
                 text += fmt::format("{:>2} {}{}  {}\n", blocks, strided ? "strided" : "contiguous",
                                     time_sliced ? ", time-sliced GPU" : "", name(plan.algorithm));
@@ -88,8 +90,22 @@ std::string table() {
         for (const Shape& shape : kShapes) {
             text += fmt::format("\n== {}: {} ==\n", machine, shape.name);
             for (int operation = 0; operation < kCollectives; ++operation)
-                text += lines(static_cast<Collective>(operation), shape, facts, {}, true);
+                text += lines(static_cast<Collective>(operation), shape, facts, {.devices = true},
+                              true);
         }
+    }
+    Result<model::Machine> ndr = model::load("h200");
+    GANTRY_ASSERT(ndr.ok());
+    ndr->network.device_memory = true;
+    for (const Shape& shape :
+         {Shape{"32 ranks on 4 nodes", 32, 4}, {"64 ranks on 8 nodes", 64, 8}}) {
+        text += fmt::format("\n== h200, a card for each GPU: {}, known to be in device memory ==\n",
+                            shape.name);
+        for (const Collective operation : {Collective::bcast, Collective::reduce,
+                                           Collective::allreduce, Collective::reduce_scatter})
+            text += lines(operation, shape, coll_facts_of(*ndr), {.devices = true}, true,
+                          CollMemory::device);
+        text += lines(Collective::alltoall, shape, coll_facts_of(*ndr), {.devices = true}, true);
     }
     Result<model::Machine> h100 = model::load("h100");
     GANTRY_ASSERT(h100.ok());
@@ -110,7 +126,8 @@ std::string table() {
         }
     for (const Shape& shape : kShapes) {
         if (shape.nodes > 1) continue;
-        text += fmt::format("\n== h100: {} that have a lane, in blocking calls ==\n", shape.name);
+        text +=
+            fmt::format("\n== h100: {} that have a mailbox, in blocking calls ==\n", shape.name);
         for (int operation = 0; operation < kCollectives; ++operation)
             text += lines(static_cast<Collective>(operation), shape, costs, {}, true,
                           CollMemory::unknown, true);

@@ -48,6 +48,25 @@ std::string alone() {
     return text;
 }
 
+std::string carriers() {
+    std::string text = "\n== who makes the system calls of a piece that may wait ==\n";
+    for (const bool has_ring : {true, false})
+        for (const bool ring_allowed : {true, false})
+            for (const bool direct_storage : {false, true})
+                for (const bool one_call : {true, false}) {
+                    const IoCarrierPlan plan = io_carrier({.has_ring = has_ring,
+                                                           .ring_allowed = ring_allowed,
+                                                           .direct_storage = direct_storage,
+                                                           .one_call = one_call});
+                    text += fmt::format("{}{}{}, {}: {} ({})\n", has_ring ? "a ring" : "no ring",
+                                        ring_allowed ? "" : ", against a hint",
+                                        direct_storage ? ", direct storage" : "",
+                                        one_call ? "one call" : "several calls", name(plan.carrier),
+                                        plan.why);
+                }
+    return text;
+}
+
 std::string line(const char* what, const CollectiveIoQuestion& question) {
     const CollectiveIoPlan plan = collective_io_plan(question);
     std::string text =
@@ -59,6 +78,7 @@ std::string line(const char* what, const CollectiveIoQuestion& question) {
         for (const int each : plan.aggregators)
             text += fmt::format(" {}", each);
         if (plan.at_once) text += " themselves";
+        if (plan.on_node) text += ", in windows that all see";
     }
     return text + "\n";
 }
@@ -98,6 +118,23 @@ std::string together() {
     in_memory[1].with_gaps = 15 * in_memory[1].bytes;
     text += line("interleaved, read in memory, large gaps",
                  {.extents = in_memory, .nodes = one_node, .window = window});
+    auto seen = interleaved;
+    for (IoExtent& each : seen) {
+        each.sees_windows = true;
+        each.with_gaps = 3 * each.bytes;
+    }
+    text += line(
+        "interleaved, windows are seen",
+        {.writes = true, .in_memory = true, .extents = seen, .nodes = one_node, .window = window});
+    text += line("interleaved, windows are seen, read in memory, gaps of twice as much",
+                 {.in_memory = true, .extents = seen, .nodes = one_node, .window = window});
+    for (IoExtent& each : seen)
+        each.with_gaps = each.bytes + each.bytes / 4;
+    text += line("interleaved, windows are seen, read in memory, small gaps",
+                 {.in_memory = true, .extents = seen, .nodes = one_node, .window = window});
+    seen[4].sees_windows = false;
+    text += line("interleaved, one sees no windows",
+                 {.writes = true, .extents = seen, .nodes = one_node, .window = window});
     text += line("interleaved, two nodes",
                  {.extents = interleaved, .nodes = two_nodes, .window = window});
     text += line("interleaved, two nodes, 2 aggregators",
@@ -132,7 +169,7 @@ std::string together() {
 }
 
 TEST(GoldenIoPlans, AreThoseOfTheTable) {
-    expect_pinned(GANTRY_TEST_DATA "/io_plans.txt", alone() + together());
+    expect_pinned(GANTRY_TEST_DATA "/io_plans.txt", alone() + together() + carriers());
 }
 
 }  // namespace

@@ -4,14 +4,18 @@
  * what it does: hello   each rank says who it is; rank 0 prints how many have ring    a number goes
  * round and every rank adds to it device  rank 0 sends 1 MiB of device memory to the last rank,
  * which looks at it (libcuda.so.1, simulated or real) abort   rank 1 calls MPI_Abort with code 7
- * while the others wait for it dead    rank 1 kills itself while the others wait for it What went
- * well ends with a line "good: ..." from one rank. */
+ * while the others wait for it dead    rank 1 kills itself while the others wait for it kept    rank 1
+ * ends, and the others, which the launcher lets live, hear of it, end MPI and live on spawn   all
+ * ranks spawn two processes and add up numbers with them, or are told why not connect the last rank
+ * connects to rank 0 by a name that this one has published, or by its port What went well ends with
+ * a line "good: ..." from one rank. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank, size;
 
@@ -69,9 +73,91 @@ static int device(void) {
     return 0;
 }
 
+static const char* sentence(int code) {
+    static char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    return text;
+}
+
+static int add_up(MPI_Comm inter) {
+    int one = 1, sum = 0;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter);
+    MPI_Comm_disconnect(&inter);
+    return sum;
+}
+
+enum { children = 2 };
+
+static void spawn(char* program) {
+    char* arguments[] = {"spawned", NULL};
+    MPI_Comm inter;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int code = MPI_Comm_spawn(program, arguments, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
+                              &inter, MPI_ERRCODES_IGNORE);
+    int class = MPI_SUCCESS;
+    MPI_Error_class(code, &class);
+    int sum = code == MPI_SUCCESS ? add_up(inter) : 0;
+    if (rank > 0) return;
+    if (sum == children && code == MPI_SUCCESS) printf("good: %d processes were spawned\n", sum);
+    if (class == MPI_ERR_SPAWN) printf("good: refused: %s\n", sentence(code));
+}
+
+static void connect_by_name(void) {
+    char name[64] = "", port[MPI_MAX_PORT_NAME] = "", found[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter = MPI_COMM_NULL;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int published = 0;
+    if (rank == 0) {
+        snprintf(name, sizeof name, "probe-%d", getpid());
+        MPI_Open_port(MPI_INFO_NULL, port);
+        published = MPI_Publish_name(name, MPI_INFO_NULL, port);
+    }
+    MPI_Bcast(&published, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Bcast(port, sizeof port, MPI_CHAR, 0, MPI_COMM_WORLD);
+    int right = 0;
+    if (rank == 0) {
+        if (MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter) == MPI_SUCCESS)
+            right = add_up(inter) == 1;
+        if (published == MPI_SUCCESS) MPI_Unpublish_name(name, MPI_INFO_NULL, port);
+    } else if (rank == size - 1) {
+        int code = MPI_SUCCESS;
+        if (published == MPI_SUCCESS) code = MPI_Lookup_name(name, MPI_INFO_NULL, found);
+        if (code == MPI_SUCCESS && published == MPI_SUCCESS && strcmp(found, port) != 0)
+            printf("NO: another port, %s, is known under the name\n", found);
+        if (code == MPI_SUCCESS)
+            code = MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+        if (code == MPI_SUCCESS) add_up(inter);
+        if (code != MPI_SUCCESS) printf("NO: %s\n", sentence(code));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (right && published == MPI_SUCCESS) printf("good: connected by a name\n");
+    if (right && published != MPI_SUCCESS)
+        printf("good: by a port; no names: %s\n", sentence(published));
+}
+
 static void wait_for_rank_1(void) {
     int never;
     MPI_Recv(&never, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* What the others print is not shown by every launcher, so they leave a file. */
+static void live_on(void) {
+    int never, why = MPI_SUCCESS;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Send(NULL, 0, MPI_INT, 1, 8, MPI_COMM_WORLD);
+    int code = MPI_Recv(&never, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &why);
+    MPI_Finalize();
+    usleep(200000u * (unsigned)rank); /* while the others end */
+    char name[4096];
+    snprintf(name, sizeof name, "%s/%d", getenv("PROBE_FOLDER"), rank);
+    FILE* file = fopen(name, "w");
+    if (file == NULL) return;
+    fputs(why == MPI_ERR_PROC_ABORTED ? "heard" : "not heard", file);
+    fclose(file);
 }
 
 int main(int argc, char** argv) {
@@ -80,7 +166,14 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(what, "spawned") == 0) {
+        MPI_Comm parent;
+        MPI_Comm_get_parent(&parent);
+        if (parent != MPI_COMM_NULL) add_up(parent);
+    }
     MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(what, "spawn") == 0) spawn(argv[0]);
+    if (strcmp(what, "connect") == 0) connect_by_name();
     if (strcmp(what, "hello") == 0) hello();
     if (strcmp(what, "ring") == 0) ring();
     if (strcmp(what, "device") == 0) failed = device();
@@ -91,6 +184,12 @@ int main(int argc, char** argv) {
     if (strcmp(what, "dead") == 0) {
         if (rank == 1) raise(SIGKILL);
         wait_for_rank_1();
+    }
+    if (strcmp(what, "kept") == 0) {
+        if (rank != 1) return live_on(), 0;
+        for (int other = 1; other < size; ++other) /* they are through the barrier */
+            MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        _exit(3);
     }
     MPI_Finalize();
     return failed;

@@ -138,3 +138,13 @@ MPI_CASE(direct_storage_without_its_kernel_module_is_none, 1) {
     const Counts calls = exchange(folder / "file", kBytes, MPI_BYTE, MPI_INFO_NULL);
     CHECK_EQ(calls.writes + calls.reads, 0);
 }
+
+// NVMe and GPU reach each other by the kernel's own copies, and the program has opened the driver for itself.
+MPI_CASE(direct_storage_needs_no_kernel_module_where_the_kernel_copies, 1) {
+    counts();
+    setenv("SIMGPU_CUFILE", "module=0,pci,opened", 1);
+    const Folder folder;
+    const Counts calls = exchange(folder / "file", kBytes, MPI_BYTE, MPI_INFO_NULL);
+    CHECK_EQ(calls.writes, 3);
+    CHECK_EQ(calls.reads, 3);
+}

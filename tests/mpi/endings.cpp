@@ -24,6 +24,13 @@ MPI_CASE_ENDING(ending_by_a_bad_rank, 2) {
     std::printf("came back\n");
 }
 
+MPI_CASE_ENDING(ending_by_a_mistake_that_has_no_communicator, 2) {
+    MPI_Datatype type;
+    if (rank() == 1) MPI_Type_contiguous(-2, MPI_INT, &type);
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::printf("came back\n");
+}
+
 MPI_CASE_ENDING(ending_after_printing, 1) {
     int value = 0;
     std::printf("the last words");  // in a pipe they wait for more

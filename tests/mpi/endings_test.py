@@ -36,6 +36,10 @@ class Endings(unittest.TestCase):
                   r"rank 1: MPI_Send failed: MPI_ERR_RANK: .*dest is 33.*between 0 and 1.*MPI_COMM_WORLD, rank 1 of 2",
                   r"rank 1 of 2; error handler MPI_ERRORS_ARE_FATAL\)\n.*ended the job with code 6: MPI_Send failed: MPI_ERR_RANK\.\n$")
 
+    def test_a_mistake_that_has_no_communicator_names_whose_handler_ends_the_job(self):
+        self.ends("ending_by_a_mistake_that_has_no_communicator", 2, 2,  # MPI_ERR_COUNT
+                  r"rank 1: MPI_Type_contiguous failed: .* \(no communicator, so MPI_COMM_SELF's counts; error handler MPI_ERRORS_ARE_FATAL\)")
+
     def test_a_fatal_error_is_one_line_of_the_rank_and_then_one_of_mpiexec(self):
         for _ in range(5):
             said = run("ending_by_a_bad_rank", 2)[1]

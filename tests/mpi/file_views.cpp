@@ -2,8 +2,10 @@
 //
 // Views against a model in memory: random filetypes, etypes, displacements, offsets and types of memory,
 // one rank at a time; what is written is where the model has it, and nothing else has changed.
+#include "tests/all.hpp"
 #include "files.hpp"
 #include "gpu.hpp"
+#include "refused.hpp"
 #include "test.hpp"
 
 #include <array>
@@ -140,7 +142,7 @@ void one_view(unsigned seed, Kind kind, const std::string& path) {
 
 MPI_CASE(random_views_are_those_of_a_model, 1) {
     const Folder folder;
-    for (unsigned seed = 1; seed <= 150; ++seed) {
+    for (unsigned seed = 1; seed <= gantry::seeds(150, 3000); ++seed) {
         about("seed " + std::to_string(seed));
         one_view(seed, seed % 5 == 0 ? Kind::device : Kind::host, folder / "file");
     }
@@ -170,4 +172,61 @@ MPI_CASE(a_view_reaches_behind_four_gigabytes, 1) {
     CHECK_EQ(place, 5);
     OK(MPI_Type_free(&far));
     OK(MPI_File_close(&file));
+}
+
+// As HDF5 makes them of the chunks of a dataset: members with bounds of their own make the extent of all less
+// than what they reach. It uses one filetype; the second one would lie in the first.
+MPI_CASE(a_filetype_longer_than_its_extent_is_used_once, 2) {
+    constexpr int kChunk = 112, kChunks = 6, kBytes = kChunk * kChunks;
+    MPI_Datatype chunk, bounded, filetype;
+    OK(MPI_Type_contiguous(kChunk, MPI_BYTE, &chunk));
+    OK(MPI_Type_create_resized(chunk, 0, kChunk, &bounded));
+    int counts[kChunks];
+    MPI_Aint places[kChunks];
+    MPI_Datatype types[kChunks];
+    for (int i = 0; i < kChunks; ++i) {
+        counts[i] = 1;
+        places[i] = 2 * i * kChunk;
+        types[i] = i < kChunks / 2 ? chunk : bounded;
+    }
+    OK(MPI_Type_create_struct(kChunks, counts, places, types, &filetype));
+    OK(MPI_Type_commit(&filetype));
+    MPI_Aint low = 0, extent = 0, true_low = 0, reach = 0;
+    OK(MPI_Type_get_extent(filetype, &low, &extent));
+    OK(MPI_Type_get_true_extent(filetype, &true_low, &reach));
+    CHECK(extent < reach);
+    const Folder folder;
+    MPI_File file = open_file(folder / "chunks", kNew);
+    OK(MPI_File_set_view(file, rank() * kChunk, MPI_BYTE, filetype, "native", MPI_INFO_NULL));
+    Bytes sent(kBytes), got(kBytes);
+    for (std::size_t i = 0; i < kBytes; ++i)
+        sent[i] = static_cast<unsigned char>(1 + (i + static_cast<std::size_t>(rank())) % 250);
+    OK(MPI_File_write_at_all(file, 0, sent.data(), kBytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at_all(file, 0, got.data(), kBytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(got == sent);
+    CHECK_EQ(bytes_of(folder / "chunks").size(), 2 * kBytes);
+    expect(MPI_File_write_at_all(file, 1, sent.data(), kBytes, MPI_BYTE, MPI_STATUS_IGNORE),
+           MPI_ERR_IO, {"first filetype", "extent"}, "behind the only filetype");
+    OK(MPI_File_close(&file));
+    for (MPI_Datatype* type : {&chunk, &bounded, &filetype})
+        OK(MPI_Type_free(type));
+}
+
+// As PnetCDF has it on ranks without a part of what all write.
+MPI_CASE(a_rank_whose_filetype_is_empty_writes_nothing, 2) {
+    const Folder folder;
+    MPI_File file = open_file(folder / "file", kNew, MPI_COMM_WORLD, MPI_INFO_NULL);
+    MPI_Datatype mine;
+    OK(MPI_Type_contiguous(rank() == 0 ? 4 : 0, MPI_BYTE, &mine));
+    OK(MPI_Type_commit(&mine));
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, mine, "native", MPI_INFO_NULL));
+    const char bytes[4] = {1, 2, 3, 4};
+    OK(MPI_File_write_at_all(file, 0, bytes, rank() == 0 ? 4 : 0, MPI_BYTE, MPI_STATUS_IGNORE));
+    if (rank() == 1)
+        CHECK(MPI_File_write_at(file, 0, bytes, 1, MPI_BYTE, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    MPI_Offset size = 0;
+    OK(MPI_File_get_size(file, &size));
+    CHECK(size == 4);
+    OK(MPI_File_close(&file));
+    OK(MPI_Type_free(&mine));
 }

@@ -23,7 +23,7 @@ unsigned first_steps(Kind kind) {
 }
 
 void start() {
-    setenv("GANTRY_LINGER", "0", 1);
+    setenv("GANTRY_IDLE_TIMEOUT", "0", 1);
     setenv("GANTRY_CLAIM_WAIT", "10s", 1);
     start_mpi();
     if (!gpu().simulated) skip("needs the simulator's counters");

@@ -46,7 +46,7 @@ void steps(Kind kind, int bytes, int count) {
 
 // The persistent kernel comes in the middle, if at all.
 void steps_of_a_fresh_process(Kind kind, int bytes) {
-    setenv("GANTRY_LINGER", "1ms", 1);
+    setenv("GANTRY_IDLE_TIMEOUT", "1ms", 1);
     start_mpi();
     only_on_the_simulator();
     steps(kind, bytes, 60);

@@ -18,7 +18,7 @@ constexpr int kBytes = 64 << 10;
 MPI_CASE_OWN_INIT(flagged_slots_reach_a_receiver_whose_sender_computes, 2) {
     if (gpu().count < 1) skip("there is no GPU");
     setenv("GANTRY_IPC", "off", 1);
-    setenv("GANTRY_LINGER", "0", 1);
+    setenv("GANTRY_IDLE_TIMEOUT", "0", 1);
     setenv("GANTRY_PROGRESS", "calls", 1);
     start_mpi();
     use_device(rank() % gpu().count);

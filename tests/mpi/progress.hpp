@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the cases of the progress thread have in common (progress.cpp, postbox.cpp).
+// What the cases of the progress thread have in common (progress.cpp, submission_queue.cpp).
 #pragma once
 
 #include "gpu.hpp"

@@ -74,7 +74,7 @@ MachineFile cheap_mappings() {
 }
 
 void start_without_persistent_kernels() {
-    setenv("GANTRY_LINGER", "0", 1);
+    setenv("GANTRY_IDLE_TIMEOUT", "0", 1);
     setenv("GANTRY_SHM", "on", 1);  // over a network no RTR is sent
     start_mpi();
     if (gpu().count < 2) skip("one GPU");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Small messages between two processes by a persistent kernel (GANTRY_LINGER): right bytes
+// Small messages between two processes by a persistent kernel (GANTRY_IDLE_TIMEOUT): right bytes
 // in every order and size, with the program's own work between them.
 #include "gpu.hpp"
 #include "test.hpp"
@@ -45,12 +45,12 @@ enum class Gpus { one_under_mps, one_each };
 // looked at again and again, each look waits for its end.
 constexpr const char *kOutlivesAll = "200ms", *kEndsSoon = "10ms";
 
-void start_with_a_persistent_kernel(Gpus gpus, const char* linger) {
+void start_with_a_persistent_kernel(Gpus gpus, const char* idle_timeout) {
     const char* simulated = getenv("SIMGPU");
     if (gpus == Gpus::one_under_mps)
         setenv("SIMGPU", (std::string(simulated != nullptr ? simulated : "") + ",mps=1").c_str(),
                1);
-    setenv("GANTRY_LINGER", linger, 1);
+    setenv("GANTRY_IDLE_TIMEOUT", idle_timeout, 1);
     start_mpi();
     if (gpus == Gpus::one_each && gpu().count < 2) skip("one GPU only");
 }

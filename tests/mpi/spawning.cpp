@@ -269,6 +269,62 @@ MPI_CASE(soft_asks_for_the_largest_number_that_will_do, 1) {
     OK(MPI_Comm_disconnect(&down));
 }
 
+// Its parents said how its errors end, and which memory it would use.
+MPI_CASE_CHILD(child_returns_errors, 3) {
+    MPI_Comm up = parent();
+    for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF, up}) {
+        MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+        OK(MPI_Comm_get_errhandler(comm, &handler));
+        CHECK(handler == MPI_ERRORS_RETURN);
+    }
+    // A call without an object.
+    void* memory = nullptr;
+    CHECK_EQ(error_class(MPI_Alloc_mem(-1, MPI_INFO_NULL, &memory)), MPI_ERR_ARG);
+    char kinds[256] = {};
+    int length = sizeof kinds, flag = 0;
+    OK(MPI_Info_get_string(MPI_INFO_ENV, "mpi_memory_alloc_kinds", &length, kinds, &flag));
+    CHECK_EQ(flag, 1);
+    const std::string all = std::string(",") + kinds + ",";
+    for (const char* kind : {",mpi,", ",system,", ",cuda:device,"})
+        CHECK(all.find(kind) != std::string::npos);
+    CHECK(all.find("level_zero") == std::string::npos);
+    OK(MPI_Comm_disconnect(&up));
+}
+
+MPI_CASE_CHILD(child_aborts_by_default, 3) {
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    OK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler));
+    CHECK(handler == MPI_ERRORS_ARE_FATAL);
+    MPI_Comm up = parent();
+    OK(MPI_Comm_disconnect(&up));
+}
+
+// Each program has the handler of its own info object.
+MPI_CASE(the_initial_error_handler_of_a_job_is_what_its_parents_say, 2) {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    MPI_Info infos[2];
+    for (MPI_Info& info : infos)
+        OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(infos[1], "mpi_initial_errhandler", "mpi_errors_return"));
+    OK(MPI_Info_set(infos[1], "mpi_memory_alloc_kinds", "cuda:device,level_zero:device"));
+    std::string program = this_program(), first = "child_aborts_by_default",
+                second = "child_returns_errors";
+    char* commands[] = {program.data(), program.data()};
+    char *of_first[] = {first.data(), nullptr}, *of_second[] = {second.data(), nullptr};
+    char** arguments[] = {of_first, of_second};
+    const int ranks[] = {1, 2};
+    MPI_Comm down = MPI_COMM_NULL;
+    OK(MPI_Comm_spawn_multiple(2, commands, arguments, ranks, infos, 0, MPI_COMM_WORLD, &down,
+                               MPI_ERRCODES_IGNORE));
+    OK(MPI_Comm_disconnect(&down));
+    OK(MPI_Info_set(infos[1], "mpi_initial_errhandler", "mpi_errors_vanish"));
+    CHECK_EQ(error_class(MPI_Comm_spawn(program.c_str(), of_second, 1, infos[1], 0, MPI_COMM_WORLD,
+                                        &down, MPI_ERRCODES_IGNORE)),
+             MPI_ERR_INFO_VALUE);
+    for (MPI_Info& info : infos)
+        OK(MPI_Info_free(&info));
+}
+
 MPI_CASE(what_cannot_be_spawned_is_an_error_on_all_ranks, 2) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     MPI_Comm down = MPI_COMM_WORLD;

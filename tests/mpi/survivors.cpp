@@ -3,7 +3,7 @@
 // Jobs that go on without ranks that died (mpi-ext.h), under `mpiexec --keep-going`: survivors_test.py starts
 // them, says who dies and when, and reads what they print.
 #include "gpu.hpp"
-#include "spawning.hpp"
+#include "survivors.hpp"
 #include "test.hpp"
 
 #include <mpi-ext.h>
@@ -11,58 +11,12 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <thread>
+#include <utility>
 #include <vector>
 
 namespace mpi_tests {
 namespace {
-
-// Of this rank of the job, from the environment: "1,3".
-bool is_doomed() {
-    const char* victims = std::getenv("MPI_TESTS_DIE");
-    const std::string listed = std::string(",") + (victims != nullptr ? victims : "") + ",";
-    return listed.find("," + std::to_string(rank()) + ",") != std::string::npos;
-}
-
-int doomed() {
-    const char* victims = std::getenv("MPI_TESTS_DIE");
-    if (victims == nullptr) return 0;
-    return 1 + static_cast<int>(std::count(victims, victims + std::strlen(victims), ','));
-}
-
-// At some moment of whatever the rank does then.
-void die_later() {
-    const char* after = std::getenv("MPI_TESTS_AFTER_US");
-    const long microseconds = after != nullptr ? std::atol(after) : 0;
-    std::thread([microseconds] {
-        usleep(static_cast<useconds_t>(microseconds));
-        raise(SIGKILL);
-    }).detach();
-}
-
-// Rank `victim` dies when all others have come here.
-void die_when_told(int victim) {
-    if (rank() != victim) {
-        OK(MPI_Send(nullptr, 0, MPI_INT, victim, 77, MPI_COMM_WORLD));
-        return;
-    }
-    for (int other = 0; other < size(); ++other)
-        if (other != victim)
-            OK(MPI_Recv(nullptr, 0, MPI_INT, other, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    raise(SIGKILL);
-}
-
-int class_of(int code) {
-    return code == MPI_SUCCESS ? MPI_SUCCESS : error_class(code);
-}
-
-bool is_of_faults(int code) {
-    const int its_class = class_of(code);
-    return its_class == MPIX_ERR_PROC_FAILED || its_class == MPIX_ERR_REVOKED;
-}
 
 // What each rank sends to its neighbours in a round, in host and device memory, small and large.
 constexpr int kMessages = 4;
@@ -144,7 +98,7 @@ void check_shrunken(MPI_Comm old, MPI_Comm shrunken) {
     // Who dies now is met in the next round.
     const int code =
         MPI_Allreduce(places.data(), least.data(), members, MPI_INT, MPI_MIN, shrunken);
-    CHECK(code == MPI_SUCCESS || is_of_faults(code));
+    CHECK(is_fine_or_of_faults(code));
     if (code == MPI_SUCCESS) CHECK(places == least);
     for (MPI_Group* group : {&before, &after, &lost, &world})
         OK(MPI_Group_free(group));
@@ -161,11 +115,13 @@ MPI_CASE_ENDING(survivors_under_load, 5) {
     OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     Load load;
-    OK(load.round(comm, 0, 0));
+    int first = load.round(comm, 0, 0);  // who is through first may be dead already
+    CHECK(is_fine_or_of_faults(first));
     if (is_doomed()) die_later();
     int generation = 0, ranks = size();
     for (int round = 1, more = 3; more > 0 || is_doomed(); ++round) {
-        const int code = load.round(comm, generation, round);
+        const int code = first != MPI_SUCCESS ? std::exchange(first, MPI_SUCCESS)
+                                              : load.round(comm, generation, round);
         int good = code == MPI_SUCCESS ? 1 : 0;
         if (good == 0) {
             CHECK(is_of_faults(code));
@@ -275,45 +231,82 @@ MPI_CASE_ENDING(survivors_acknowledge, 3) {
     std::printf("survived\n");
 }
 
-// A lock that a rank held as it died, and its part of a window.
-MPI_CASE_ENDING(survivors_of_a_window, 3) {
-    if (!gpu().simulated) skip("ranks that die leave memory of a real GPU to its driver");
-    use_device(0);
+// Who waits for a rank that it has never spoken to hears from the launcher alone that this one has died: no
+// connection broke, and without shared memory nobody looks at its process.
+MPI_CASE_ENDING(survivors_hear_from_the_launcher, 4) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    for (const Kind kind : {Kind::host, Kind::device}) {
-        about(name(kind));
-        Memory memory(kind, 4096);
-        memory.fill(1);
-        MPI_Win win;
-        OK(MPI_Win_create(memory.data(), 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-        OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
-        Memory got(Kind::host, 4096);
-        if (kind == Kind::host) {
-            OK(MPI_Win_lock(MPI_LOCK_SHARED, 2, 0, win));
-            OK(MPI_Get(got.data(), 64, MPI_BYTE, 2, 0, 64, MPI_BYTE, win));
-            OK(MPI_Win_unlock(2, win));
-            OK(MPI_Win_free(&win));
-            continue;
-        }
-        if (rank() == 2) OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
-        OK(MPI_Barrier(MPI_COMM_WORLD));
-        die_when_told(2);
-        // Nobody waits for a lock that rank 2 held; others are as before.
-        CHECK_EQ(class_of(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win)), MPIX_ERR_PROC_FAILED);
-        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win));
-        OK(MPI_Get(got.data(), 64, MPI_BYTE, 1, 0, 64, MPI_BYTE, win));
-        OK(MPI_Win_unlock(1, win));
-        CHECK_EQ(got.differs(1, 64), -1);
-        int code = MPI_Win_lock(MPI_LOCK_SHARED, 2, 0, win);
-        if (code == MPI_SUCCESS) {
-            code = MPI_Get(got.data(), 64, MPI_BYTE, 2, 0, 64, MPI_BYTE, win);
-            const int unlocked = MPI_Win_unlock(2, win);
-            if (code == MPI_SUCCESS) code = unlocked;
-        }
-        CHECK_EQ(class_of(code), MPIX_ERR_PROC_FAILED);
-        MPI_Win_free(&win);
+    const int victim = std::atoi(std::getenv("MPI_TESTS_DIE"));
+    if (is_doomed()) raise(SIGKILL);
+    int nothing = 0;
+    CHECK_EQ(class_of(MPI_Recv(&nothing, 1, MPI_INT, victim, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)),
+             MPIX_ERR_PROC_FAILED);
+    CHECK_EQ(class_of(MPI_Send(&nothing, 1, MPI_INT, victim, 1, MPI_COMM_WORLD)),
+             MPIX_ERR_PROC_FAILED);
+    MPI_Comm living;
+    OK(MPIX_Comm_shrink(MPI_COMM_WORLD, &living));
+    int one = 1, sum = 0;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, living));
+    CHECK_EQ(sum, 3);
+    OK(MPI_Comm_free(&living));
+    std::printf("survived\n");
+}
+
+// Rank 0, which served the rendezvous, dies, and then the last rank. Those that live have spoken to rank 0
+// alone until then: they find each other, hear of the second death, and end.
+MPI_CASE_ENDING(survivors_of_who_served, 6) {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    die_when_told(0);
+    const int last = size() - 1;
+    const auto waits_for_the_dead = [](int victim) {
+        return class_of(MPI_Recv(nullptr, 0, MPI_INT, victim, 1, MPI_COMM_WORLD,
+                                 MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED;
+    };
+    CHECK(waits_for_the_dead(0));
+    if (rank() == last) raise(SIGKILL);
+    for (int other = 1; other < last; ++other) {
+        if (other == rank()) continue;
+        int mine = rank(), theirs = -1;
+        OK(MPI_Sendrecv(&mine, 1, MPI_INT, other, 2, &theirs, 1, MPI_INT, other, 2, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE));
+        CHECK_EQ(theirs, other);
     }
-    about("");
+    CHECK(waits_for_the_dead(last));
+    MPI_Comm living;
+    OK(MPIX_Comm_shrink(MPI_COMM_WORLD, &living));
+    int one = 1, sum = 0;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, living));
+    CHECK_EQ(sum, size() - 2);
+    OK(MPI_Comm_free(&living));
+    char port[MPI_MAX_PORT_NAME] = "port";
+    MPI_Comm spawned;
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    CHECK_EQ(class_of(MPI_Publish_name("name", MPI_INFO_NULL, port)), MPI_ERR_SERVICE);
+    CHECK_EQ(class_of(MPI_Lookup_name("name", MPI_INFO_NULL, port)), MPI_ERR_NAME);
+    CHECK_EQ(class_of(MPI_Comm_spawn("none", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF,
+                                     &spawned, MPI_ERRCODES_IGNORE)),
+             MPI_ERR_SPAWN);
+    std::printf("survived\n");
+}
+
+// A child that dies is known to parents that it has never spoken to.
+MPI_CASE_CHILD(child_dies, 2) {
+    if (rank() == 1) raise(SIGKILL);
+    MPI_Comm up = parent();
+    OK(MPI_Comm_set_errhandler(up, MPI_ERRORS_RETURN));
+    int nothing = 0;
+    OK(MPI_Recv(&nothing, 1, MPI_INT, 0, 2, up, MPI_STATUS_IGNORE));
+    std::printf("survived\n");
+}
+
+MPI_CASE_ENDING(survivors_of_a_spawned_rank, 2) {
+    MPI_Comm down = spawn_case("child_dies", 2);
+    OK(MPI_Comm_set_errhandler(down, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int nothing = 0;
+    CHECK_EQ(class_of(MPI_Recv(&nothing, 1, MPI_INT, 1, 1, down, MPI_STATUS_IGNORE)),
+             MPIX_ERR_PROC_FAILED);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank() == 0) OK(MPI_Send(&nothing, 1, MPI_INT, 0, 2, down));
     std::printf("survived\n");
 }
 
@@ -327,28 +320,26 @@ MPI_CASE(revoked_calls_end, 5) {
         OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
         Memory host(Kind::host, 1 << 20), device(Kind::device, 1 << 20);
         int one = 1, sum = 0, flag = -1;
-        for (int i = 0; i < 20 * (round % 2); ++i)  // small collectives have a lane then
+        for (int i = 0; i < 20 * (round % 2); ++i)  // small collectives have a mailbox then
             OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
         OK(MPIX_Comm_is_revoked(comm, &flag));
         CHECK_EQ(flag, 0);
         // The first may be through, and revoke, while others are in it.
         int code = MPI_Barrier(comm);
         CHECK(code == MPI_SUCCESS || class_of(code) == MPIX_ERR_REVOKED);
-        switch (rank() == 0 || code != MPI_SUCCESS ? -1 : (rank() + round) % 5) {
-            case 0: code = MPI_Barrier(comm); break;
-            case 1: code = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm); break;
-            case 2:
-                code = MPI_Ssend(host.data(), 1 << 20, MPI_BYTE, (rank() + 1) % 5, 1, comm);
-                break;
-            case 3:
-                code = MPI_Recv(device.data(), 1 << 20, MPI_BYTE, MPI_ANY_SOURCE, 2, comm,
-                                MPI_STATUS_IGNORE);
-                break;
-            case 4:
-                code = MPI_Allreduce(MPI_IN_PLACE, device.data(), 1 << 17, MPI_INT, MPI_SUM, comm);
-                break;
-            default: break;
-        }
+        // Those that are in a collective operation are in the same one.
+        const int waits = rank() == 0 || code != MPI_SUCCESS ? -1 : (rank() + round) % 5;
+        if (waits == 2)
+            code = MPI_Ssend(host.data(), 1 << 20, MPI_BYTE, (rank() + 1) % 5, 1, comm);
+        else if (waits == 3)
+            code = MPI_Recv(device.data(), 1 << 20, MPI_BYTE, MPI_ANY_SOURCE, 2, comm,
+                            MPI_STATUS_IGNORE);
+        else if (waits >= 0 && round % 3 == 0)
+            code = MPI_Barrier(comm);
+        else if (waits >= 0 && round % 3 == 1)
+            code = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+        else if (waits >= 0)
+            code = MPI_Allreduce(MPI_IN_PLACE, device.data(), 1 << 17, MPI_INT, MPI_SUM, comm);
         if (rank() != 0) CHECK_EQ(class_of(code), MPIX_ERR_REVOKED);
         OK(MPIX_Comm_revoke(comm));
         OK(MPIX_Comm_revoke(comm));

@@ -10,7 +10,7 @@ MPI_CASE_OWN_INIT(threads_call_the_same_collective_of_one_communicator, 2) {
     const Threaded mpi;
     MPI_Comm fresh = MPI_COMM_NULL;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &fresh));
-    // Before and after the eighth small call, which opens a lane; short, long, and in the usual way.
+    // Before and after the eighth small call, which opens a mailbox; short, long, and in the usual way.
     for (const int count : {1, 500, 20'000})
         in_threads(4, [&](int) {
             for (int round = 0; round < 12; ++round) {

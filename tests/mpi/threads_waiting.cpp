@@ -121,7 +121,7 @@ MPI_CASE_OWN_INIT(threads_that_come_again_wake_no_others, 2) {
             if (rank() == 1) send(round, 0);
         }
         // Nothing has come for the others, so they are called to drive alone: where a drive ends and
-        // the deputy has resigned, which on a quiet machine is never. Each is called once then. And
+        // the standby poller has resigned, which on a quiet machine is never. Each is called once then. And
         // this thread is called when one of the others comes to drive after it.
         const std::uint64_t calls = called.read();
         CHECK(calls <= (kThreads - 1) * (1 + deputies.read()));

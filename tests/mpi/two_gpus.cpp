@@ -20,7 +20,7 @@ constexpr std::size_t kRoom = 1 << 20;
 void start() {
     setenv("GANTRY_IPC_THRESHOLD", "1", 1);
     setenv("GANTRY_CLAIM_WAIT", "10s", 1);
-    setenv("GANTRY_LINGER", "0", 1);
+    setenv("GANTRY_IDLE_TIMEOUT", "0", 1);
     start_mpi();
     if (!gpu().simulated) skip("needs the simulator's counters");
     if (gpu().count < 2) skip("one GPU only");

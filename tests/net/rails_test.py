@@ -104,7 +104,7 @@ class Rails(unittest.TestCase):
         self.exchange(self.cut(1, 0))
 
     def test_a_rail_cut_under_even_stripes_and_straight_puts_loses_nothing(self):
-        self.exchange(self.cut(1, 1), GANTRY_RAIL_POLICY="even", GANTRY_TCP_STRAIGHT="64K", GANTRY_RAIL_STRIPE="16K")
+        self.exchange(self.cut(1, 1), GANTRY_RAIL_POLICY="even", GANTRY_TCP_ZERO_COPY="64K", GANTRY_RAIL_STRIPE="16K")
 
     def test_a_rail_that_is_mended_is_taken_back(self):
         def disturb(rank):

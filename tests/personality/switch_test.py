@@ -31,6 +31,10 @@ class Switch(unittest.TestCase):
         self.assert_runs(done)
         self.assertIn("Open MPI (libmpi.so.40) and runs on Gantry", done.stderr)
 
+    def test_extensions_of_both_run(self):
+        for mpi in ("mpich", "openmpi"):
+            self.assert_runs(run(MPIEXEC, "-n", 2, PROGRAMS / f"{mpi}_extensions"))
+
     def test_a_program_at_a_fixed_position_holds_copies_of_open_mpis_objects(self):
         done = run(MPIEXEC, "-q", "-n", 2, PROGRAMS / "openmpi_fixed_position")
         self.assert_runs(done)

@@ -194,7 +194,9 @@ TEST(Capture, WaitingForTheLegacyStreamSpoilsTheCaptureOfABlockingOne) {
             EXPECT_EQ(cuda().cuStreamSynchronize(CU_STREAM_LEGACY), implicit);
             EXPECT_EQ(cuda().cuStreamEndCapture(captured, &graph),
                       flags == 0 ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
-            if (graph != nullptr) OK(cuda().cuGraphDestroy(graph));
+            if (graph != nullptr) {
+                OK(cuda().cuGraphDestroy(graph));
+            }
         }
         OK(cuda().cuThreadExchangeStreamCaptureMode(&mode));
     });

@@ -25,7 +25,7 @@ Options staged(Bytes pool, bool flows) {
                 config.chunk = 256 * kKiB;
                 config.depth = 8;  // all of a message leaves before its verdict
                 config.device_pool = pool;
-                if (flows) config.linger = 50 * kMicrosecond;
+                if (flows) config.idle_timeout = 50 * kMicrosecond;
             }};
 }
 

@@ -215,7 +215,7 @@ Task<Status> play(Rank& rank, const Script& script) {
 
 // --- scripts -------------------------------------------------------------------------------------
 
-// Around the cells of the board, eager messages, slots and pieces.
+// Around the cells of the node segment, eager messages, slots and pieces.
 constexpr std::size_t kCounts[] = {0, 1, 6, 64, 511, 512, 513, 2000, 4500, 9000, 20'001};
 constexpr plan::Algorithm kFixed[] = {plan::Algorithm::binomial,
                                       plan::Algorithm::scatter_allgather,

@@ -76,9 +76,11 @@ struct Counts {
     std::uint64_t resident = 0, launches = 0, others = 0;
 };
 
-Options two_ranks(Nanoseconds linger) {
+Options two_ranks(Nanoseconds idle_timeout) {
     Options options{.machine = "h200", .ranks_per_node = 2, .seed = 11, .mechanisms = "all"};
-    options.change_config = [linger](config::Config& config) { config.linger = linger; };
+    options.change_config = [idle_timeout](config::Config& config) {
+        config.idle_timeout = idle_timeout;
+    };
     return options;
 }
 
@@ -96,12 +98,12 @@ Counts run(Traffic& test, Options options) {
     return counts;
 }
 
-constexpr Nanoseconds kLinger = 50 * kMicrosecond;
+constexpr Nanoseconds kIdleTimeout = 50 * kMicrosecond;
 
 TEST(Resident, APingPongNeedsNoCallOfTheDriver) {
     for (const Bytes bytes : {Bytes{8}, 16 * kKiB}) {
         Traffic with{.bytes = bytes}, without{.bytes = bytes};
-        const Counts counts = run(with, two_ranks(kLinger));
+        const Counts counts = run(with, two_ranks(kIdleTimeout));
         // A kernel that has lived long enough misses one.
         EXPECT_GE(counts.resident, 19u) << bytes;
         EXPECT_EQ(counts.resident + counts.others, 20u) << bytes;
@@ -114,24 +116,24 @@ TEST(Resident, APingPongNeedsNoCallOfTheDriver) {
 TEST(Resident, TakesLargerMessagesBetweenTwoGpusThatComeAlone) {
     Traffic with{.bytes = 256 * kKiB}, without{.bytes = 256 * kKiB};
     // Each of the two kernels may miss one.
-    EXPECT_GE(run(with, two_ranks(kLinger)).resident, 18u);
+    EXPECT_GE(run(with, two_ranks(kIdleTimeout)).resident, 18u);
     EXPECT_EQ(run(without, two_ranks(0)).resident, 0u);
     EXPECT_LT(with.latency, without.latency);
     // In a row they are the copy engines', but for the first ones (no receive is posted for them yet).
     Traffic window{.bytes = 256 * kKiB, .window = 4};
-    const Counts counts = run(window, two_ranks(kLinger));
+    const Counts counts = run(window, two_ranks(kIdleTimeout));
     EXPECT_GE(counts.others, 3u * 20);
     EXPECT_EQ(counts.resident + counts.others, 4u * 20);
     Traffic too_large{.bytes = 256 * kKiB + 16}, inside_one{.bytes = 256 * kKiB, .gpu = {0, 0}};
-    EXPECT_EQ(run(too_large, two_ranks(kLinger)).resident, 0u);
-    Options under_mps = two_ranks(kLinger);
+    EXPECT_EQ(run(too_large, two_ranks(kIdleTimeout)).resident, 0u);
+    Options under_mps = two_ranks(kIdleTimeout);
     under_mps.change_machine = [](model::Machine& machine) { machine.gpu.turn = 0; };
     EXPECT_EQ(run(inside_one, std::move(under_mps)).resident, 0u);
 }
 
 TEST(Resident, TakesWindowsWithoutALaunchForEach) {
     Traffic with{.window = 64}, without{.window = 64};
-    const Counts counts = run(with, two_ranks(kLinger));
+    const Counts counts = run(with, two_ranks(kIdleTimeout));
     // 20 windows: the kernels that end meanwhile, by their age, miss a window each.
     EXPECT_LE(counts.launches, 2u);
     EXPECT_LE(counts.others, 4u);
@@ -142,7 +144,7 @@ TEST(Resident, TakesWindowsWithoutALaunchForEach) {
 
 TEST(Resident, ServesTwoRanksOfAGpuUnderMps) {
     Traffic test{.gpu = {0, 0}};
-    Options options = two_ranks(kLinger);
+    Options options = two_ranks(kIdleTimeout);
     options.change_machine = [](model::Machine& machine) { machine.gpu.turn = 0; };
     EXPECT_EQ(run(test, std::move(options)).others, 0u);
 }
@@ -153,7 +155,7 @@ TEST(Resident, CopiesToAndFromHostMemoryNeedNoCallOfTheDriver) {
     for (const int device : {0, 1}) {
         Traffic with{.bytes = 1024}, without{.bytes = 1024};
         with.place[1 - device] = without.place[1 - device] = Place::host;
-        const Counts counts = run(with, two_ranks(kLinger));
+        const Counts counts = run(with, two_ranks(kIdleTimeout));
         EXPECT_GE(counts.resident, 19u) << device;
         EXPECT_LE(counts.others, 1u) << device;
         EXPECT_EQ(run(without, two_ranks(0)).resident, 0u);
@@ -163,27 +165,27 @@ TEST(Resident, CopiesToAndFromHostMemoryNeedNoCallOfTheDriver) {
 
 TEST(Resident, OverANetworkItCopiesAtBothEnds) {
     Traffic with{.bytes = 1024}, without{.bytes = 1024};
-    const auto apart = [](Nanoseconds linger) {
-        Options options = two_ranks(linger);
+    const auto apart = [](Nanoseconds idle_timeout) {
+        Options options = two_ranks(idle_timeout);
         options.ranks_per_node = 1;
-        options.change_config = [linger](config::Config& config) {
-            config.linger = linger;
+        options.change_config = [idle_timeout](config::Config& config) {
+            config.idle_timeout = idle_timeout;
             config.gpudirect = "off";
         };
         return options;
     };
-    const Counts counts = run(with, apart(kLinger));
+    const Counts counts = run(with, apart(kIdleTimeout));
     EXPECT_GE(counts.resident, 36u);
     EXPECT_LE(counts.others, 4u);
     run(without, apart(0));
     EXPECT_LT(with.latency, without.latency - 2500);
 }
 
-Options staged(Nanoseconds linger, int ranks = 2) {
-    Options options = two_ranks(linger);
+Options staged(Nanoseconds idle_timeout, int ranks = 2) {
+    Options options = two_ranks(idle_timeout);
     options.ranks = options.ranks_per_node = ranks;
-    options.change_config = [linger](config::Config& config) {
-        config.linger = linger;
+    options.change_config = [idle_timeout](config::Config& config) {
+        config.idle_timeout = idle_timeout;
         config.ipc = false;
     };
     return options;
@@ -195,14 +197,14 @@ TEST(Resident, AStagedMessageFlowsThroughItsSlots) {
     if (!kSanitized) sizes.insert(sizes.end(), {Bytes{100'001}, 256 * kKiB, kMiB, 2 * kMiB});
     for (const Bytes bytes : sizes) {
         Traffic with{.bytes = bytes}, without{.bytes = bytes};
-        EXPECT_GT(run(with, staged(kLinger)).resident, 30u) << bytes;
+        EXPECT_GT(run(with, staged(kIdleTimeout)).resident, 30u) << bytes;
         EXPECT_EQ(run(without, staged(0)).resident, 0u);
         EXPECT_LT(static_cast<double>(with.latency), 0.87 * static_cast<double>(without.latency))
             << bytes;
     }
     // The largest that does: copy engines overlap its pieces, too.
     Traffic with{.bytes = 4 * kMiB}, without{.bytes = 4 * kMiB};
-    run(with, staged(kLinger));
+    run(with, staged(kIdleTimeout));
     run(without, staged(0));
     EXPECT_LT(static_cast<double>(with.latency), 0.97 * static_cast<double>(without.latency));
 }
@@ -246,7 +248,7 @@ TEST(Resident, MessagesFlowBothWaysAndAroundARing) {
                 SCOPED_TRACE(testing::Message()
                              << ranks << " ranks, " << window << " of " << bytes);
                 const Ring ring{bytes, window};
-                World world(staged(kLinger, ranks));
+                World world(staged(kIdleTimeout, ranks));
                 const Ending ending = world.run([&ring](Rank& rank) { return around(rank, ring); });
                 ASSERT_TRUE(ending.good()) << ending;
                 ASSERT_TRUE(world.settle());
@@ -260,7 +262,7 @@ TEST(Resident, MessagesFlowBothWaysAndAroundARing) {
 // Its kernels would hold up the neighbour's for as long as they stay.
 TEST(Resident, NoneStaysOnAGpuThatAnotherRankUses) {
     Traffic test;
-    Options options = two_ranks(kLinger);
+    Options options = two_ranks(kIdleTimeout);
     options.ranks = options.ranks_per_node = 3;  // the third one on rank 0's GPU
     World world(std::move(options));
     const Ending ending = world.run([&test](Rank& rank) { return exchange(rank, test); });
@@ -271,7 +273,7 @@ TEST(Resident, NoneStaysOnAGpuThatAnotherRankUses) {
 
 TEST(Resident, MessagesFarApartGetNone) {
     Traffic test{.pause = 200 * kMicrosecond};
-    const Counts counts = run(test, two_ranks(kLinger));
+    const Counts counts = run(test, two_ranks(kIdleTimeout));
     EXPECT_EQ(counts.resident + counts.launches, 0u);
 }
 

@@ -444,7 +444,7 @@ TEST(Rma, RandomProgramsDoSoWhereAllPutsGoStraight) {
     Options straight{.jitter = 30 * kMicrosecond,
                      .network_order = transport::fake::Order::shuffled,
                      .duplicate_envelopes = true};
-    straight.change_config = [](config::Config& config) { config.window_straight = 1; };
+    straight.change_config = [](config::Config& config) { config.window_rdma = 1; };
     straight.change_machine = [](model::Machine& machine) { machine.network.rails = 2; };
     run_seeds(201, 240, straight);
     // Small ones alone, each by itself.
@@ -453,13 +453,13 @@ TEST(Rma, RandomProgramsDoSoWhereAllPutsGoStraight) {
 }
 
 // Everything that may be announced is, whatever its datatype.
-TEST(Rma, RandomProgramsDoSoWhereAllOperationsAreAnnounced) {
+TEST(Rma, RandomProgramsDoSoWhereAllOperationsGoByRendezvous) {
     Options announced{.jitter = 30 * kMicrosecond,
                       .network_order = transport::fake::Order::shuffled,
                       .shared_memory_order = transport::fake::Order::shuffled,
                       .duplicate_envelopes = true};
     announced.change_config = [](config::Config& config) {
-        config.window_straight = 0;
+        config.window_rdma = 0;
         config.window_rendezvous = 1;
     };
     run_seeds(301, 340, announced);

@@ -158,12 +158,12 @@ Task<Status> late_receives(Rank& rank, Bytes bytes, Nanoseconds latest) {
 
 TEST(LateReceives, OfAMessageLikeTheLastNobodyIsAsked) {
     for (const Bytes bytes : {kOnePiece, 2 * kMiB, 4 * kMiB}) {
-        for (const Nanoseconds linger : {Nanoseconds{0}, 50 * kMicrosecond}) {
-            SCOPED_TRACE(testing::Message() << bytes << " bytes, kernels stay " << linger);
+        for (const Nanoseconds idle_timeout : {Nanoseconds{0}, 50 * kMicrosecond}) {
+            SCOPED_TRACE(testing::Message() << bytes << " bytes, kernels stay " << idle_timeout);
             const auto run = [&](Nanoseconds latest) {
-                World world(one_node(1, [linger](config::Config& config) {
+                World world(one_node(1, [idle_timeout](config::Config& config) {
                     staged(config);
-                    config.linger = linger;
+                    config.idle_timeout = idle_timeout;
                 }));
                 const Ending ending =
                     world.run([&](Rank& rank) { return late_receives(rank, bytes, latest); });

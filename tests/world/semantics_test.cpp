@@ -213,6 +213,10 @@ Task<Status> truncated(Rank& rank) {
                     Bytebuffer in(rank, place, bytes);
                     Received received = co_await receive(rank, in.part(0, room), 0, 2);
                     WORLD_CHECK(received.status.error_class() == MPI_ERR_TRUNCATE);
+                    WORLD_CHECK(received.status.text() ==
+                                fmt::format("a message of {} bytes from rank 0 with tag 2 was "
+                                            "received into a buffer of {} bytes",
+                                            bytes, room));
                     WORLD_CHECK(
                         in.holds(7, room));  // what fits is there, nothing behind it is touched
                 }

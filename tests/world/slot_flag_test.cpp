@@ -56,7 +56,7 @@ Options one_node(std::uint64_t seed, const Way& way) {
             .mechanisms = way.planned ? "-selection_cache,-rts_templates,-one_copy" : "all",
             .change_config = [way](config::Config& config) {
                 staged(config);
-                if (way.flows) config.linger = 50 * kMicrosecond;
+                if (way.flows) config.idle_timeout = 50 * kMicrosecond;
             }};
 }
 

@@ -93,6 +93,44 @@ TEST(WindowMapped, AStridedTargetIsOneKernelOfTheOrigin) {
             }
 }
 
+// Puts of 128 KiB between two GPUs, all under way at once.
+Task<Status> put_many(Rank& rank, int puts, device::fake::Counts* counts) {
+    constexpr Bytes kEach = 128 * kKiB;
+    Bytebuffer memory(rank, Place::device, kEach, rank.number),
+        origin(rank, Place::device, kEach, rank.number);
+    origin.fill(5);
+    std::unique_ptr<rma::Window> window;
+    Status status = co_await open_window(rank, memory, &window);
+    GANTRY_CO_TRY(status);
+    status = co_await meet(rank, 1);
+    GANTRY_CO_TRY(status);
+    if (rank.number == 0) {
+        rank.device.reset_counts();
+        status = co_await window->lock(rank.executor, 1, rma::Lock::shared);
+        GANTRY_CO_TRY(status);
+        for (int i = 0; i < puts; ++i)
+            GANTRY_CO_TRY(begin(rank, *window, origin, {.bytes = kEach}));
+        status = co_await window->unlock(rank.executor, 1);
+        GANTRY_CO_TRY(status);
+        *counts = rank.device.counts();
+    }
+    status = co_await window->close(rank.executor);
+    GANTRY_CO_TRY(status);
+    if (rank.number == 1) WORLD_CHECK(memory.holds(5, kEach));
+    co_return success();
+}
+
+TEST(WindowMapped, LongerPutsBetweenGpusShareLaunches) {
+    device::fake::Counts counts;
+    World world({.machine = "h200", .ranks_per_node = 2});
+    const Ending ending = world.run([&counts](Rank& rank) { return put_many(rank, 64, &counts); });
+    ASSERT_TRUE(ending.good()) << ending;
+    EXPECT_TRUE(world.settle());
+    // The first goes alone; 2 MiB are worth a launch.
+    EXPECT_LE(counts.launches + counts.all_copies(), 6u);
+    EXPECT_GE(counts.launches, 1u);
+}
+
 // Each rank attaches two regions that touch, detaches one and attaches another, and says where they are.
 struct Dynamic {
     Place place = Place::device;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Large puts and gets between nodes whose network does not reach device memory: announced, and through
+// Large puts and gets between nodes whose network does not reach device memory: by rendezvous, and through
 // the slots of both sides in a pipeline.
 #include "world/harness/window_parts.hpp"
 
@@ -33,9 +33,9 @@ TEST(WindowPipeline, EachByteIsCopiedOnceOnEachSide) {
     }
     const transport::fake::Fabric& network = world.network();
     EXPECT_EQ(network.puts().payload_bytes, 2 * kBytes);
-    EXPECT_EQ(network.count(rma::wire::kAnnouncedPut).messages, 1u);
+    EXPECT_EQ(network.count(rma::wire::kRendezvousPut).messages, 1u);
     EXPECT_EQ(network.count(rma::wire::kPutEnded).messages, 1u);
-    EXPECT_EQ(network.count(rma::wire::kAnnouncedGet).messages, 1u);
+    EXPECT_EQ(network.count(rma::wire::kRendezvousGet).messages, 1u);
     EXPECT_EQ(network.count(rma::wire::kAnswerFollows).messages, 1u);
     EXPECT_EQ(network.count(rma::wire::kPut).messages, 0u);
     EXPECT_EQ(network.count(rma::wire::kGet).messages, 0u);
@@ -53,8 +53,8 @@ TEST(WindowPipeline, OneEndInDeviceMemoryIsEnough) {
         ASSERT_TRUE(ending.good()) << ending;
         EXPECT_TRUE(world.settle());
         const unsigned puts = other == Place::device ? 1 : 0;
-        EXPECT_EQ(world.network().count(rma::wire::kAnnouncedPut).messages, puts);
-        EXPECT_EQ(world.network().count(rma::wire::kAnnouncedGet).messages, 1u);
+        EXPECT_EQ(world.network().count(rma::wire::kRendezvousPut).messages, puts);
+        EXPECT_EQ(world.network().count(rma::wire::kRendezvousGet).messages, 1u);
         EXPECT_EQ(world.network().count(rma::wire::kGet).messages, 0u);
     }
 }
@@ -66,8 +66,8 @@ TEST(WindowPipeline, WhereCardsReachDeviceMemoryNothingIsAnnounced) {
     const Ending ending =
         world.run([](Rank& rank) { return put_and_get(rank, kMiB, Place::device, Place::device); });
     ASSERT_TRUE(ending.good()) << ending;
-    EXPECT_EQ(world.network().count(rma::wire::kAnnouncedPut).messages, 0u);
-    EXPECT_EQ(world.network().count(rma::wire::kAnnouncedGet).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kRendezvousPut).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kRendezvousGet).messages, 0u);
 }
 
 TEST(WindowPipeline, TheUserCanHaveMessagesInstead) {
@@ -75,7 +75,7 @@ TEST(WindowPipeline, TheUserCanHaveMessagesInstead) {
     const Ending ending =
         world.run([](Rank& rank) { return put_and_get(rank, kMiB, Place::device, Place::device); });
     ASSERT_TRUE(ending.good()) << ending;
-    EXPECT_EQ(world.network().count(rma::wire::kAnnouncedPut).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kRendezvousPut).messages, 0u);
     EXPECT_EQ(world.network().count(rma::wire::kPut).payload_bytes, kMiB);
 }
 
@@ -110,7 +110,7 @@ FlushedTimes times_of(const char* machine, Bytes bytes, Place place, Place of_wi
     return times;
 }
 
-// At the published rates and at those of an H200: announced, by message, or what the planner chooses,
+// At the published rates and at those of an H200: by rendezvous, by message, or what the planner chooses,
 // which is right to a tenth.
 TEST(WindowPipeline, TheWayThatTakesLessTimeIsTaken) {
     for (const char* machine : {"c2050-qdr", "h200"})
@@ -140,7 +140,7 @@ TEST(WindowPipeline, ExplainSaysHowSuchOperationsTravel) {
         world.run([](Rank& rank) { return put_and_get(rank, kMiB, Place::device, Place::device); });
     ASSERT_TRUE(ending.good()) << ending;
     const std::string text = world.rank(0).explain.text(0);
-    EXPECT_NE(text.find("are announced from "), std::string::npos) << text;
+    EXPECT_NE(text.find("go by rendezvous from "), std::string::npos) << text;
     EXPECT_NE(text.find("pipeline"), std::string::npos) << text;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Windows of ranks on other nodes: large puts and gets that go straight between the memories, small
+// Windows of ranks on other nodes: large puts and gets by RDMA between the memories, small
 // puts that travel together, and rails that fail while they do.
 #include "world/harness/window_parts.hpp"
 
@@ -64,8 +64,8 @@ TEST(WindowWays, APutOfDeviceMemoryIsCopiedToHostMemoryFirst) {
         world.run([](Rank& rank) { return put_and_get(rank, 5 * kMiB + 8, Place::device); });
     ASSERT_TRUE(ending.good()) << ending;
     EXPECT_EQ(world.network().puts().payload_bytes, 2 * (5 * kMiB + 8));
-    EXPECT_EQ(world.network().count(rma::wire::kAnnouncedPut).messages, 0u);
-    EXPECT_EQ(world.network().count(rma::wire::kAnnouncedGet).messages, 1u)
+    EXPECT_EQ(world.network().count(rma::wire::kRendezvousPut).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kRendezvousGet).messages, 1u)
         << "its sink is no key's";
 }
 
@@ -129,7 +129,7 @@ TEST(WindowWays, WithoutBatchesAndRegistrationsAllGoesByMessage) {
             options.refuse_registration = [](int, const transport::Extent&) { return true; };
         options.change_config = [refused](config::Config& config) {
             config.window_batch = 0;
-            if (!refused) config.window_straight = 0;
+            if (!refused) config.window_rdma = 0;
         };
         World world(options);
         const Ending ending =
@@ -160,9 +160,8 @@ TEST(WindowWays, ExplainSaysHowOperationsTravelAndWhatRailsDid) {
         world.run([](Rank& rank) { return put_and_get(rank, 8 * kMiB, Place::host); });
     ASSERT_TRUE(ending.good()) << ending;
     const std::string text = world.rank(0).explain.text(0);
-    EXPECT_NE(
-        text.find("operations at 1 rank go straight over the network from 32 KiB on, over 2 rails"),
-        std::string::npos)
+    EXPECT_NE(text.find("operations at 1 rank go by RDMA from 32 KiB on, over 2 rails"),
+              std::string::npos)
         << text;
     const std::string rails =
         transfer::RailScheduler::sentence(world.rank(0).transfer.endpoints.to(1), "ib0,ib1");

@@ -17,18 +17,20 @@ import sys
 import _rule
 
 NOT_RUN = 77
-ATTEMPTS = 3  # on a busy machine what ran meanwhile is seen, too, and the least counts
+# On a busy machine what ran meanwhile is seen, too: the least instructions count, and the files that each attempt has seen.
+ATTEMPTS = 6
 
 # Name, arguments of bench/instructions.c, the rank that is counted, two nodes; most files and most instructions of src/ (0: not
-# bounded, since the rank waits for copies, and its files vary by some with what it meets there: 31 to 41, 55 to 57).
+# bounded, since the rank waits for copies). Such a rank passes 25 to 42 files in one attempt, by what it meets while it waits: 40
+# and 41 of a device message on a quiet machine.
 KINDS = [
     ("MPI_Send of 8 B of host memory", ["host", "8", "0", "10", "40"], 0, False, 12, 730),
-    ("MPI_Recv of 8 B of host memory", ["host", "8", "0", "10", "40"], 1, False, 0, 1545),
+    ("MPI_Recv of 8 B of host memory", ["host", "8", "0", "10", "40"], 1, False, 0, 1540),
     ("MPI_Bcast of 8 B, root", ["bcast", "8", "0", "10", "40"], 0, False, 0, 775),
     ("MPI_Allreduce of 8 B, last rank", ["allreduce", "8", "0", "10", "40"], 1, False, 0, 1100),
     ("MPI_Alltoall of 8 B, last rank", ["alltoall", "8", "0", "10", "40"], 1, False, 0, 1046),
     ("MPI_Put of 8 B", ["put", "8", "0", "800", "100"], 0, False, 0, 390),
-    ("MPI_Send of 8 B of device memory", ["device", "8", "0", "10", "600"], 0, False, 44, 0),
+    ("MPI_Send of 8 B of device memory", ["device", "8", "0", "10", "600"], 0, False, 43, 0),
     ("MPI_Send of 4 MiB of strided device memory to another node", ["strided", "4194304", "0", "4", "10"], 0, True, 60, 0),
 ]
 
@@ -97,7 +99,7 @@ def main():
         files, instructions = None, None
         for attempt in range(ATTEMPTS):
             found, cost = count(counter, measure(arguments, two_nodes, name, attempt)[rank])
-            files = found if files is None or len(found) < len(files) else files
+            files = found if files is None else [file for file in files if file in found]
             instructions = cost if instructions is None else min(cost, instructions)
             if (not most_files or len(files) <= most_files) and (not most_instructions or instructions <= most_instructions):
                 break
@@ -105,7 +107,7 @@ def main():
             if most and counted > most:
                 print(f"{name}: {counted} {what}, at most {most} are allowed")
                 failed = True
-            elif most and counted < most * 0.96:
+            elif most and most_instructions and counted < most * 0.96:
                 print(f"{name}: {counted} {what}: lower the bound, which is {most}")
         if names:
             print(f"{name}: {len(files)} files, {instructions} instructions")

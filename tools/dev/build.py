@@ -12,7 +12,7 @@ from progress import Progress
 
 # What a user of the library needs, and what shows it: not the tests.
 PRODUCT = ("mpi_abi", "mpiexec", "gantry", "gantry-bench", "personality_mpich_bindings", "personality_openmpi_bindings")
-DEMONSTRATION = ("mpi_abi", "mpiexec", "gantry-bench", "cuda_sim")
+DEMONSTRATION = ("mpi_abi", "mpiexec", "gantry-bench", "cuda_sim", "cuda_sim_runtimes")
 
 
 def presets():

@@ -98,7 +98,7 @@ def control(root, name, version, triplet):
     lines = [f"Package: {name}", "Source: gantry", f"Version: {version}", f"Architecture: {triplet}", f"Maintainer: {maintainer()}",
              f"Installed-Size: {size}", f"Depends: {', '.join(depends)}"]
     if name == "libgantry":
-        lines.append("Recommends: libucx0")  # loaded at run time: the network between machines
+        lines.append("Recommends: libucx0, liburing2")  # loaded at run time: the network between machines, io_uring
     lines += [f"Section: {section}", "Priority: optional", f"Description: {text}"]
     (folder / "control").write_text("\n".join(lines) + "\n")
     sums = subprocess.run("find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum", shell=True, cwd=root, text=True, capture_output=True, check=True)
@@ -152,5 +152,5 @@ def deb(preset):
     out.mkdir(parents=True, exist_ok=True)
     step("packing for Debian")
     for package in pack(build_folder(preset), out):
-        note(f"{package.relative_to(ROOT)}: {package.stat().st_size / 1e6:.1f} MB")
+        note(f"{package.relative_to(ROOT)}: {package.stat().st_size / 1e6:.2f} MB")
     return 0

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`dev demo`: the main job on what this machine has: 4 MiB from device to device between two processes."""
 import shlex
+from pathlib import Path
 
 import build
-from console import Failure, note, run, step
+from console import Failure, cores, note, run, step
 from environment import build_folder, for_programs, real_gpu, simulated_gpu
 
 
@@ -18,6 +19,11 @@ def choose_gpu(preset, wish):
         raise Failure("the simulated GPU was not built, so there is no device to show anything on")
     why = "as asked" if devices else why_not
     return False, f"the simulated GPU ({why})"
+
+
+def others_that_run():
+    """How many threads of this machine run or wait for a processor, but this one."""
+    return int(Path("/proc/loadavg").read_text().split()[3].split("/")[0]) - 1
 
 
 def demo(preset, wish, machine):
@@ -35,6 +41,9 @@ def demo(preset, wish, machine):
             raise Failure(f"{program.name} is not built yet, so there is nothing to demonstrate")
     step("running " + shlex.join(str(word.relative_to(folder.parents[1]) if hasattr(word, "relative_to") else word)
                                  for word in command))
+    before = others_that_run()
     run(command, "the demo", env=env)
+    if not real and min(before, others_that_run()) >= cores():
+        note("other programs keep all processors of this machine busy, which make the simulated GPU's copies: the times above say little")
     note("next: ./dev test, or ./dev install PREFIX and PREFIX/bin/mpicc your_program.c")
     return 0

@@ -38,6 +38,8 @@ HEADERS = {
     "benchmark/benchmark.h": "libbenchmark-dev",
     "ucp/api/ucp.h": "libucx-dev",
 }
+# Without it files are read and written by threads alone.
+OPTIONAL_HEADERS = {"liburing.h": "liburing-dev"}
 # Never unpacked into .deps/: the program loader and the C library must stay the system's own.
 SYSTEM_ONLY = re.compile(r"^(libc6|libc-bin|libc6-dev|libgcc-s1|libstdc\+\+6|gcc-.*-base|libcrypt1|base-files|dpkg)$")
 
@@ -64,15 +66,15 @@ def compiler():
     return find_tool(os.environ.get("CXX", "c++")) or find_tool("g++")
 
 
-def missing_headers():
+def missing_headers(wanted):
     """One run of the preprocessor answers for all headers."""
-    lines = "".join(f'#if !__has_include(<{header}>)\nmissing {header}\n#endif\n' for header in HEADERS)
+    lines = "".join(f'#if !__has_include(<{header}>)\nmissing {header}\n#endif\n' for header in wanted)
     include = ["-I", str(DEPS / "usr" / "include")] if DEPS.is_dir() else []
     done = subprocess.run([compiler(), "-E", "-P", "-x", "c++", *include, "-"], input=lines, text=True,
                           capture_output=True, env=for_tools())
     if done.returncode != 0:
         raise Failure(f"the C++ compiler {compiler()} does not run: {done.stderr.strip()}")
-    return [HEADERS[line.split()[1]] for line in done.stdout.splitlines() if line.startswith("missing")]
+    return [wanted[line.split()[1]] for line in done.stdout.splitlines() if line.startswith("missing")]
 
 
 def missing_libraries(wanted):
@@ -155,14 +157,14 @@ def ensure(formatter=False):
         if os.geteuid() != 0:
             raise Failure("no C++ compiler: ask an administrator for g++ 12 or newer, then run this again")
         provide(["g++"])
-    missing = missing_programs(PROGRAMS) + missing_headers()
+    missing = missing_programs(PROGRAMS) + missing_headers(HEADERS)
     if formatter and not has_formatter():
         missing += missing_programs(FORMATTER)
     if not missing:
         return
-    # ccache only makes rebuilds faster, and few tests need OpenACC: they alone are no reason to fetch anything.
-    provide(missing + missing_programs(OPTIONAL_PROGRAMS) + missing_libraries(OPTIONAL_LIBRARIES))
-    still = missing_programs(PROGRAMS) + missing_headers()
+    # ccache only makes rebuilds faster, few tests need OpenACC, and files go by threads as well: they alone are no reason to fetch anything.
+    provide(missing + missing_programs(OPTIONAL_PROGRAMS) + missing_headers(OPTIONAL_HEADERS) + missing_libraries(OPTIONAL_LIBRARIES))
+    still = missing_programs(PROGRAMS) + missing_headers(HEADERS)
     if still:
         raise Failure("still missing after installing: " + " ".join(still))
 

@@ -25,11 +25,7 @@ from console import ROOT, Failure, note, run_quiet, step
 from environment import DEPS, build_folder, find_tool, for_tools
 from install import foreign_libraries
 
-<<<<<<< HEAD
 TARGETS = (*build.PRODUCT, "cuda_sim", "cuda_sim_runtimes", "gdr_sim", "nvml_sim")
-=======
-TARGETS = (*build.PRODUCT, "personality_mpich_bindings", "personality_openmpi_bindings", "cuda_sim", "cuda_sim_runtimes", "gdr_sim", "cufile_sim", "nvml_sim")
->>>>>>> files
 TAG = "py3-none-manylinux_2_34_x86_64"
 # Of the build folder's simgpu/, into lib/gantry/simgpu/.
 SIMULATED_GPU = ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "gantry.twins.so", "gdr/libgdrapi.so.2", "nvml/libnvidia-ml.so.1")

@@ -29,7 +29,7 @@ void print(const std::vector<std::string>& texts, const std::vector<plan::Path>&
         answer("{}\n", all.dump(2));
         return;
     }
-    answer("\npaths taken ({} ranks):\n{}{}", texts.size(),
+    answer("\npaths taken ({} rank{}):\n{}{}", texts.size(), texts.size() == 1 ? "" : "s",
            path_table(paths, options.all ? plan::Show::all : plan::Show::received), notes);
 }
 
@@ -63,6 +63,7 @@ int explain(const ExplainOptions& options) {
         files.insert(files.end(), read->files.begin(), read->files.end());
         notes += notes_text(*read);
     }
+    if (texts.empty() && status == kNotStarted) return status;  // who could not start it said why
     if (texts.empty())
         fmt::print(stderr,
                    "gantry explain: no rank recorded a message. Did the command run with Gantry's "

@@ -27,7 +27,7 @@ int run(std::string_view name, const std::vector<std::string>& command, Output o
         if (output == Output::to_standard_error) dup2(STDERR_FILENO, STDOUT_FILENO);
         execvp(arguments[0], arguments.data());
         fmt::print(stderr, "gantry {}: running {}: {}\n", name, command[0], std::strerror(errno));
-        _exit(127);
+        _exit(kNotStarted);
     }
     if (child < 0) {
         fmt::print(stderr, "gantry {}: starting a process: {}\n", name, std::strerror(errno));

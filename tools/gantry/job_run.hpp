@@ -10,6 +10,9 @@
 
 namespace gantry::tool {
 
+// A shell's code, and mpiexec's, for a program that cannot be started.
+inline constexpr int kNotStarted = 127;
+
 enum class Output { shown, to_standard_error };
 
 // Runs it in the foreground; a shell's way of telling how it ended. `name`: of the command of `gantry`

@@ -5,13 +5,33 @@
 // cost, how other MPIs' programs run, and what is claimed, shown again.
 #include "answer.hpp"
 #include "commands.hpp"
+#include "tools/command_line.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+namespace {
+
+// The first word before the command of explain or trace that is an option, but none of theirs; null: none.
+// CLI11 would hand it to the command.
+const char* unknown_option(const CLI::App& app, int argc, char** argv) {
+    for (int i = 2; i < argc && argv[i][0] == '-' && std::string_view(argv[i]) != "--"; ++i) {
+        const std::string word = argv[i];
+        const bool is_long = word.starts_with("--");
+        const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+        const CLI::Option* option = app.get_option_no_throw(name);
+        if (option == nullptr) return argv[i];
+        if (name == word && option->get_items_expected_max() > 0) ++i;  // its value
+    }
+    return nullptr;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     using namespace gantry::tool;
-    CLI::App app("Gantry " GANTRY_VERSION ": an MPI library for GPUs");
+    CLI::App app("Gantry " GANTRY_VERSION ": an MPI library for GPUs", "gantry");
+    app.failure_message(gantry::command_line::mistake);
     app.require_subcommand(1);
     app.set_version_flag("--version", GANTRY_VERSION);
 
@@ -31,9 +51,11 @@ int main(int argc, char** argv) {
     explain_command->add_flag("--json", json, "as JSON");
     explain_command->add_flag("--all", explain_options.all,
                               "what senders recorded too, not only receivers (who see both ends)");
-    explain_command->add_option(
-        "--folder", explain_options.folder,
-        "collect the ranks' records here (shared by all machines of the job)");
+    explain_command
+        ->add_option("--folder", explain_options.folder,
+                     "collect the ranks' records here (made where it is missing; all machines of "
+                     "the job must see it), and keep them")
+        ->type_name("FOLDER");
     explain_command
         ->add_option("command", explain_options.command, "for example: mpiexec -n 2 ./program")
         ->required();
@@ -43,12 +65,14 @@ int main(int argc, char** argv) {
     TraceOptions trace_options;
     CLI::App* trace_command = app.add_subcommand(
         "trace", "run a command and write what its ranks did when, for Perfetto or Chrome");
-    trace_command->add_option("-o,--output", trace_options.output, "where to (trace.json)")
+    trace_command->add_option("-o,--output", trace_options.output, "where to (default trace.json)")
         ->type_name("FILE");
-    trace_command->add_option(
-        "--folder", trace_options.folder,
-        "collect the ranks' timelines here (shared by all machines of the job), and keep them; "
-        "without a command: put together what lies there");
+    trace_command
+        ->add_option("--folder", trace_options.folder,
+                     "collect the ranks' timelines here (made where it is missing; all machines of "
+                     "the job must see it), and keep them; without a command: put together what "
+                     "lies there")
+        ->type_name("FOLDER");
     trace_command->add_option("command", trace_options.command,
                               "for example: mpiexec -n 2 ./program");
     trace_command->positionals_at_end();
@@ -61,7 +85,8 @@ int main(int argc, char** argv) {
     TuneOptions tune_options;
     CLI::App* tune_command = app.add_subcommand(
         "tune", "measure this machine's devices (under a minute) and use what was measured");
-    tune_command->add_option("--gpu", tune_options.gpu, "which device")->type_name("NUMBER");
+    tune_command->add_option("--gpu", tune_options.gpu, "which device, from 0 (default 0)")
+        ->type_name("NUMBER");
     tune_command
         ->add_option("--output", tune_options.output,
                      "write FILE (and a picture beside it) instead of "
@@ -88,12 +113,26 @@ int main(int argc, char** argv) {
 
     // CLI11 would only say that a subcommand is required.
     const auto is_asked_for = [argv](CLI::App* command) { return command->check_name(argv[1]); };
-    if (argc > 1 && app.get_subcommands(is_asked_for).empty() &&
-        app.get_option_no_throw(argv[1]) == nullptr) {
-        fmt::print(stderr, "gantry: there is no command '{}'; gantry --help lists them\n", argv[1]);
+    const std::string asked = argc > 1 ? argv[1] : "";
+    if (asked.empty() ||
+        (app.get_subcommands(is_asked_for).empty() && app.get_option_no_throw(asked) == nullptr)) {
+        fmt::print(stderr, "gantry: {} gantry --help lists them\n",
+                   asked.empty() ? std::string("which command?")
+                                 : fmt::format("there is no command '{}';", asked));
         return 2;
     }
-    CLI11_PARSE(app, argc, argv);
+    for (const CLI::App* command : {explain_command, trace_command})
+        if (command->check_name(asked))
+            if (const char* word = unknown_option(*command, argc, argv)) {
+                fmt::print(stderr, "gantry {0}: there is no option {1}. See gantry {0} --help\n",
+                           asked, word);
+                return 2;
+            }
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& end) {
+        return gantry::command_line::exit_code(app, end);
+    }
     const Format format = json ? Format::json : markdown ? Format::markdown : Format::text;
     if (*info_command) return with_all_written(info(format, check_file));
     if (*doctor_command) return with_all_written(doctor(format));

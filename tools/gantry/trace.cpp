@@ -34,6 +34,10 @@ std::vector<RankTimeline> timelines_in(const fs::path& folder) {
 }  // namespace
 
 int trace(const TraceOptions& options) {
+    if (options.command.empty() && !fs::is_directory(options.folder)) {
+        fmt::print(stderr, "gantry trace: there is no folder {}\n", options.folder);
+        return 2;
+    }
     const TemporaryFolder temporary;
     const fs::path folder = folder_for_records("trace", options.folder, temporary);
     if (folder.empty()) return 126;
@@ -44,9 +48,12 @@ int trace(const TraceOptions& options) {
     }
     std::vector<RankTimeline> ranks = timelines_in(folder);
     if (ranks.empty()) {
-        fmt::print(stderr,
-                   "gantry trace: no rank wrote a timeline. Did the command run with Gantry's "
-                   "libmpi_abi.so.1, and reach MPI_Finalize?\n");
+        if (options.command.empty())
+            fmt::print(stderr, "gantry trace: no timeline of a rank lies in {}\n", options.folder);
+        else if (status != kNotStarted)
+            fmt::print(stderr,
+                       "gantry trace: no rank wrote a timeline. Did the command run with Gantry's "
+                       "libmpi_abi.so.1, and reach MPI_Finalize?\n");
         return status != 0 ? status : 1;
     }
     align_clocks(ranks);
@@ -67,9 +74,10 @@ int trace(const TraceOptions& options) {
             end = std::max(end, event.end);
     }
     fmt::print(stderr,
-               "gantry trace: {} holds {} events of {} ranks in {:.3f} s; open it at "
+               "gantry trace: {} holds {} events of {} rank{} in {:.3f} s; open it at "
                "https://ui.perfetto.dev or in chrome://tracing\n",
-               options.output, events, ranks.size(), static_cast<double>(end) / 1e9);
+               options.output, events, ranks.size(), ranks.size() == 1 ? "" : "s",
+               static_cast<double>(end) / 1e9);
     if (left_out > 0)
         fmt::print(stderr,
                    "gantry trace: {} later events were left out; GANTRY_TRACE_EVENTS raises how "

@@ -109,7 +109,7 @@ void Launcher::rank_ended(std::size_t index, const siginfo_t& how) {
     check_membership();
 }
 
-// A rank that dies when all have begun: with --keep-going the others, who notice it themselves, do without it.
+// A rank that dies when all have begun: with --keep-going the others, who are told, do without it.
 bool Launcher::others_go_on(std::size_t index, const siginfo_t& how) {
     Rank& rank = ranks_[index];
     job::PmiServer& pmi = jobs_[static_cast<std::size_t>(rank.job)].pmi;
@@ -123,6 +123,8 @@ bool Launcher::others_go_on(std::size_t index, const siginfo_t& how) {
                              name(rank), how.si_status));
     if (lost_code_ == 0) lost_code_ = killed ? 128 + how.si_status : std::max(how.si_status, 1);
     pmi.lose(rank.number);
+    for (Job& job : jobs_)
+        if (!pmi.number().empty()) job.pmi.tell_death(pmi.number(), rank.number);
     return true;
 }
 
@@ -225,10 +227,12 @@ void Launcher::check_deadlines() {
     const auto now = Clock::now();
     consider_abort();
     if (phase_ == Phase::running && deadline_ && now >= *deadline_)
-        end_job(kTimeoutCode,
-                fmt::format("the job ran longer than --timeout {} s and is ended.",
-                            options_.timeout_seconds),
-                Tell::at_once);
+        end_job(
+            kTimeoutCode,
+            fmt::format("the job ran longer than --timeout {} s and is ended. If its ranks wait "
+                        "for each other, GANTRY_CHECK=on names calls that do not fit together.",
+                        options_.timeout_seconds),
+            Tell::at_once);
     if (phase_ == Phase::ending && now >= *kill_deadline_) {
         phase_ = Phase::killing;
         kill_deadline_.reset();

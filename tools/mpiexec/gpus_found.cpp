@@ -8,6 +8,8 @@
 //   /sys/bus/pci/devices/0000:17:00.0/local_cpulist      "0-31,64-95"
 #include "gpus.hpp"
 
+#include "base/blocked_signals.hpp"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -42,6 +44,8 @@ class Nvml {
   public:
     Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
         if (library_ == nullptr) return;
+        // It starts threads that outlive nvmlShutdown(). None of them may take the SIGCHLD that says how a rank ended.
+        const BlockedSignals blocked;
         const bool complete = find(init_, "nvmlInit_v2") && find(shutdown_, "nvmlShutdown") &&
                               find(count_, "nvmlDeviceGetCount_v2") &&
                               find(device_, "nvmlDeviceGetHandleByIndex_v2") &&

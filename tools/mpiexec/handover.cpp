@@ -177,6 +177,7 @@ class Writer {
 
     void write_hydra() {
         add({"-hosts", listed(hosts_, true)});
+        if (options_.keep_going) add({"-disable-auto-cleanup"});
         if (options_.label) add({"-prepend-rank"});
         if (asked()) add({"-bind-to", name_of(*asked())});
         if (!options_.map_by.empty()) add({"-map-by", options_.map_by});
@@ -210,7 +211,9 @@ class Writer {
                 add({"--mca", name, value});
         if (asked() || options_.report_bindings) write_open_mpi_binding();
         if (geteuid() == 0) add({"--allow-run-as-root"});
-        if (options_.keep_going) add({"--enable-recovery"});
+        if (options_.keep_going && kind_ == Kind::prrte)
+            add({"--runtime-options", "recoverable,notifyerrors"});
+        if (options_.keep_going && kind_ == Kind::orte) add({"--enable-recovery"});
         if (options_.label && kind_ == Kind::prrte) add({"--output", "tag"});
         if (options_.label && kind_ == Kind::orte) add({"--tag-output"});
         if (options_.timeout_seconds > 0)

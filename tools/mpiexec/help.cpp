@@ -13,7 +13,7 @@ const char* help_text() {
   -outfile-pattern F    write each rank's output to a file of its own, -errfile-pattern F its errors: %r is the rank
   --stdin RANK          give standard input to that rank, or to none
   --keep-going          a rank that dies after MPI_Init does not end the job: the others go on without it (mpi-ext.h)
-  --timeout SECONDS     end the job when it runs longer; the exit code is then 124
+  --timeout SECONDS     end the job when it runs longer (0, the default: never); the exit code is then 124
   -env NAME VALUE       set an environment variable for this PROGRAM
   -genv NAME VALUE      set it for every PROGRAM; "-x NAME=VALUE" and "-x NAME VALUE" mean the same
   -wdir FOLDER          start PROGRAM in FOLDER

@@ -50,6 +50,7 @@ Launcher::Launcher(Options options, Binding binding, GpuBinding gpus)
     jobs_.emplace_back(name_, options_.apps, serves ? 1 : options_.total_ranks());
     jobs_.back().pmi.keep_names(names_);
     jobs_.back().pmi.take_spawns();
+    if (options_.keep_going) jobs_.back().pmi.offer_deaths();
     if (serves) jobs_.back().pmi.add_rank(0, options_.serve, 0);
     getrlimit(RLIMIT_NOFILE, &descriptors_);
     rlimit raised = descriptors_;

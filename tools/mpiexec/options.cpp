@@ -57,6 +57,8 @@ class Parser {
         while (at_ < arguments_.size() && arguments_[at_] != ":")
             app.command.push_back(arguments_[at_++]);
         if (line_.wish != Wish::run || line_.options.serve >= 0) return;
+        if (app.command.empty() && !app.variables.empty())
+            return mistake("there is no program to run; -env takes two words, NAME and VALUE");
         if (app.command.empty()) return mistake("there is no program to run");
         line_.options.apps.push_back(std::move(app));
         if (at_ < arguments_.size()) {  // the ':'
@@ -102,11 +104,13 @@ class Parser {
     }
     void quiet(App&, const std::string&) { line_.options.quiet = true; }
     void timeout(App&, const std::string& option) {
-        const std::optional<double> limit = seconds(value(option));
+        const std::string text = value(option);
+        const std::optional<double> limit = seconds(text);
         if (limit)
             line_.options.timeout_seconds = *limit;
         else
-            mistake("--timeout takes a number of seconds");
+            mistake(
+                fmt::format("--timeout takes a number of seconds (0: no limit), not \"{}\"", text));
     }
     void keep_going(App&, const std::string&) { line_.options.keep_going = true; }
     // Open MPI's word for it.
@@ -134,7 +138,12 @@ class Parser {
         line_.options.gpus.listed = wish->listed;
     }
     void report_bindings(App&, const std::string&) { line_.options.report_bindings = true; }
-    void hosts(App&, const std::string& option) { line_.options.hosts = value(option); }
+    void hosts(App&, const std::string& option) {
+        line_.options.hosts = value(option);
+        if (line_.options.hosts.starts_with('-'))
+            mistake(fmt::format("{} takes hosts such as a,b:4, not \"{}\"", option,
+                                line_.options.hosts));
+    }
     void host_file(App&, const std::string& option) { line_.options.host_file = value(option); }
     void launcher(App&, const std::string& option) { line_.options.launcher = value(option); }
     void show_command(App&, const std::string&) { line_.options.show_command = true; }
@@ -222,9 +231,11 @@ class Parser {
     }
 
     int count(const std::string& option, const char* what) {
-        const std::optional<int> number = rank_count(value(option));
+        const std::string text = value(option);
+        const std::optional<int> number = rank_count(text);
         if (!number)
-            mistake(fmt::format("{} takes a number of {} from 1 to {}", option, what, kMostRanks));
+            mistake(fmt::format("{} takes a number of {} from 1 to {}, not \"{}\"", option, what,
+                                kMostRanks, text));
         return number.value_or(1);
     }
 

@@ -59,6 +59,7 @@ std::string Launcher::spawn(const job::SpawnRequest& request) {
     job.first = ranks_.size();
     job.pmi.keep_names(names_);
     job.pmi.take_spawns();
+    if (options_.keep_going) job.pmi.offer_deaths();
     for (const auto& [key, value] : request.preput)
         job.pmi.preput(key, value);
     for (std::size_t number = 0; number < job.apps.size(); ++number)

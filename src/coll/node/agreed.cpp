@@ -53,11 +53,11 @@ AgreedQuestion::AgreedQuestion(const plan::CallQuestion& call, const Offers& off
     asked_.memory = memory_of_exchange(offers, first, end);
     Bytes most = 0;
     for (int member = first; member < end; ++member) {
-        asked_.board.time_sliced |= offers[member].time_sliced;
-        asked_.board.on_devices |=
+        asked_.node_segment.time_sliced |= offers[member].time_sliced;
+        asked_.node_segment.on_devices |=
             offers[member].source == Held::in_cell && offers[member].on_device;
         most = std::max<Bytes>(most, offers[member].bytes);
-        if (asked_.memory == CollMemory::host) ask_with(asked_.board, offers[member].reads);
+        if (asked_.memory == CollMemory::host) ask_with(asked_.node_segment, offers[member].reads);
     }
     if (asked_.memory == CollMemory::host && asked_.bytes == 0)
         asked_.bytes = only_receiver >= 0 ? most : most / static_cast<Bytes>(offers.size() - 1);
@@ -67,12 +67,12 @@ AgreedQuestion::AgreedQuestion(const plan::CallQuestion& call, const Offers& off
                                const ReductionCall& reduction)
     : asked_(plan::question_of(call)) {
     asked_.memory = memory_of_reduction(offers);
-    asked_.board.in_place = any_in_place(offers, reduction);
+    asked_.node_segment.in_place = any_in_place(offers, reduction);
     for (int member = 0; member < offers.size(); ++member) {
         const MemoryOffer& its = offers[member];
-        asked_.board.time_sliced |= worker_of(offers, member) != member;
-        asked_.board.on_devices |= its.source == Held::in_cell && its.on_device;
-        if (asked_.memory == CollMemory::host) ask_with(asked_.board, its.reads);
+        asked_.node_segment.time_sliced |= worker_of(offers, member) != member;
+        asked_.node_segment.on_devices |= its.source == Held::in_cell && its.on_device;
+        if (asked_.memory == CollMemory::host) ask_with(asked_.node_segment, its.reads);
     }
 }
 

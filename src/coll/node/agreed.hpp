@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // AgreedQuestion: what ranks of a node ask when they have met. It is made of the call and of the offers of
-// that very meeting, which all of them read alike, and of nothing else.
+// that very handshake, which all of them read alike, and of nothing else.
 //
 // Operations of one communicator overlap: they meet, measure and end in an order that is each rank's own.
 // So whatever a rank has learned from another operation (what it measured, what it may read, what its device
@@ -24,7 +24,7 @@ class AgreedQuestion {
     // Of a reduction; all have posted.
     AgreedQuestion(const plan::CallQuestion& call, const Offers& offers,
                    const ReductionCall& reduction);
-    // The same when some rank could not go over the board.
+    // The same when some rank could not go over the node segment.
     AgreedQuestion by_messages() const;
 
     const plan::CollQuestion& asked() const { return asked_; }
@@ -33,7 +33,7 @@ class AgreedQuestion {
     plan::CollQuestion asked_;
 };
 
-// What the ranks brought to a meeting. It advises what a rank offers to the next one (Planner).
+// What the ranks brought to a handshake. It advises what a rank offers to the next one (Planner).
 struct Brought {
     bool time_sliced = false;  // some share a GPU that works for one process at a time
     bool mixed = false;        // small memory of the host and of devices

@@ -80,7 +80,7 @@ class ForDevice {
 
 Task<Status> take_from_cell(Executor& executor, Exchange& exchange, int from, ForDevice& later) {
     const MemoryOffer& offer = exchange.offer(from);
-    const std::span<std::byte> cell = exchange.meeting.cell_of(from);
+    const std::span<std::byte> cell = exchange.handshake.cell_of(from);
     const Team& team = exchange.team;
     p2p::Buffer sink = exchange.traffic.incoming[static_cast<std::size_t>(from)];
     if (offer.source == Held::nothing) co_return success();
@@ -147,7 +147,7 @@ Task<Status> take_from_host(Executor& executor, Exchange& exchange, int from, Fo
     }
     const Team& team = exchange.team;
     const BlockPlace place =
-        source_place(offer, exchange.meeting.cell_of(from), exchange.size(), team.rank());
+        source_place(offer, exchange.handshake.cell_of(from), exchange.size(), team.rank());
     if (place.bytes == 0) co_return success();
     const p2p::Buffer sink = exchange.traffic.incoming[static_cast<std::size_t>(from)];
     if (place.bytes > sink.bytes()) co_return too_long(place.bytes, from, sink.bytes());
@@ -171,7 +171,7 @@ Task<Status> read_blocks(Executor& executor, Exchange& exchange) {
     }
     Status copied = co_await later.copy(executor);
     failed.note(std::move(copied));
-    Status all = co_await vote(executor, exchange.meeting, kStored, failed.status());
+    Status all = co_await vote(executor, exchange.handshake, kStored, failed.status());
     co_return all;
 }
 
@@ -194,7 +194,8 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
             device::Copy copy = one_of_several(gpu);
             const p2p::Buffer& mine = exchange.traffic.outgoing[static_cast<std::size_t>(to)];
             BlockPlace place{reinterpret_cast<std::uint64_t>(mine.data()), mine.bytes()};
-            if (from != me) place = source_place(source, exchange.meeting.cell_of(from), size, to);
+            if (from != me)
+                place = source_place(source, exchange.handshake.cell_of(from), size, to);
             if (place.bytes == 0 || (from == to && !source.has_own)) continue;
             copy.bytes = place.bytes;
             copy.source = reinterpret_cast<const void*>(place.at);
@@ -210,7 +211,7 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
                 copy.destination = sink.data();
             } else {
                 const MemoryOffer& sink = exchange.offer(to);
-                room = sink_place(sink, exchange.meeting.cell_of(to), from);
+                room = sink_place(sink, exchange.handshake.cell_of(to), from);
                 if (place.bytes <= room.bytes) {
                     Result<std::byte*> mapped = mappings.at(sink.sink_handle, gpu, room.at);
                     GANTRY_TRY(mapped.status());
@@ -241,10 +242,10 @@ Task<Status> store_in_shares(Executor& executor, Exchange& exchange, Status read
                                    : exchange.traffic.incoming[static_cast<std::size_t>(root)];
     Status stored = std::move(ready);
     if (stored.ok()) {
-        SharedStores shares(exchange.team, exchange.meeting, root, vector, piece);
+        SharedStores shares(exchange.team, exchange.handshake, root, vector, piece);
         stored = co_await store_shares(executor, &shares);
     }
-    Status all = co_await vote(executor, exchange.meeting, kStored, std::move(stored));
+    Status all = co_await vote(executor, exchange.handshake, kStored, std::move(stored));
     co_return all;
 }
 
@@ -252,19 +253,19 @@ Task<Status> store_in_shares(Executor& executor, Exchange& exchange, Status read
 Task<Status> store(Executor& executor, Exchange& exchange, Status ready) {
     Status stored = std::move(ready);
     if (stored.ok()) stored = co_await store_blocks(executor, exchange);
-    Status all = co_await vote(executor, exchange.meeting, kStored, std::move(stored));
+    Status all = co_await vote(executor, exchange.handshake, kStored, std::move(stored));
     co_return all;
 }
 
 // Blocks of which others take part before it is known how all go: what they need is packed first.
 Task<Result<MemoryOffer>> Exchange::bring(Executor& executor) {
     CellCopies copies;
-    MemoryOffer offer = make_offer(team, traffic, meeting.cell(), question, copies);
+    MemoryOffer offer = make_offer(team, traffic, handshake.cell(), question, copies);
     if (offer.source == Held::other || offer.sink == Held::other) {
         incoming_ = traffic.incoming;
         scratch_.replace(traffic);
         if (scratch_.replaces() && offer.source != Held::in_cell)
-            offer = make_offer(team, traffic, meeting.cell(), question, copies);
+            offer = make_offer(team, traffic, handshake.cell(), question, copies);
     }
     Status packed;
     if (offer.on_device || offer.time_sliced) packed = co_await scratch_.pack(executor);

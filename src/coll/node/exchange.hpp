@@ -3,7 +3,7 @@
 // Blocks between ranks of one node without messages: each offers where its blocks can be had and where blocks
 // for it can be stored, and reads what the others offer (node_call.hpp).
 //
-//   host memory, small      the sender's blocks lie in its cell of the board; receivers copy them
+//   host memory, small      the sender's blocks lie in its cell of the node segment; receivers copy them
 //   device memory           each rank stores its blocks straight into the receivers' mapped memory,
 //                           all in one launch, and then votes. Of ranks that share a GPU
 //                           that works for one process at a time, one stores for all
@@ -23,7 +23,7 @@
 namespace gantry::coll {
 
 // --- the operations that are such exchanges; arguments as in gather.hpp and bcast.hpp ---
-// How the ranks go, now that they have met: all have the same plan. One of the board (is_on_board) is
+// How the ranks go, now that they have met: all have the same plan. One of the node segment (goes_over_node_segment) is
 // done; with any other one nothing has happened on any rank, and the blocks shall go by messages.
 Task<Result<plan::CollPlan>> alltoall_directly(Executor& executor, Team team, Blocks outgoing,
                                                Blocks incoming, plan::CallQuestion question);

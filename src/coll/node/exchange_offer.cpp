@@ -242,7 +242,7 @@ MemoryOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     if (!offer.time_sliced && brings_in_cell(team, question) &&
         put_into_cell(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources,
                       &copies)) {
-        context.pin_board();
+        context.pin_node_segment();
         offer.source = Held::in_cell;
         offer.on_device = true;
         offer.own_in_cell = offer.has_own && offer.sources.listed == 0 &&

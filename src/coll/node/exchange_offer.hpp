@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a rank offers to the others of a direct exchange (coll/node/exchange.hpp), on the board of
+// What a rank offers to the others of a direct exchange (coll/node/exchange.hpp), on the node segment of
 // the node: how its blocks can be had, and where blocks for it can be stored.
 #pragma once
 

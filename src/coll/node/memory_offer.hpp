@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MemoryOffer: what a rank brings to a call of its node (node_call.hpp), on the board: where its blocks or its
+// MemoryOffer: what a rank brings to a call of its node (node_call.hpp), on the node segment: where its blocks or its
 // vector lie, where those for it belong, and how the others get at them.
 #pragma once
 
 #include "coll/host_reader.hpp"
 #include "device/device.hpp"
-#include "transfer/board.hpp"
+#include "transfer/node_segment.hpp"
 
 #include <cstdint>
 
@@ -15,7 +15,7 @@ namespace gantry::coll {
 // Where one side of a rank's call lies.
 enum class Held : std::uint8_t {
     nothing,  // it is empty
-    in_cell,  // on the board, in the rank's cell
+    in_cell,  // on the node segment, in the rank's cell
     host,     // in host memory that the others may read
     device,   // in device memory that they may map
     other,    // elsewhere: it goes by messages
@@ -49,15 +49,17 @@ struct MemoryOffer {
 
 inline constexpr int kStored = 0;  // the phase of a rank whose stores have ended
 
-// The offers of those who have posted in a meeting, by member.
+// The offers of those who have posted in a handshake, by member.
 class Offers {
   public:
-    explicit Offers(const transfer::Meeting& meeting) : meeting_(meeting) {}
-    int size() const { return meeting_.size(); }
-    const MemoryOffer& operator[](int member) const { return meeting_.offer<MemoryOffer>(member); }
+    explicit Offers(const transfer::Handshake& handshake) : handshake_(handshake) {}
+    int size() const { return handshake_.size(); }
+    const MemoryOffer& operator[](int member) const {
+        return handshake_.offer<MemoryOffer>(member);
+    }
 
   private:
-    const transfer::Meeting& meeting_;
+    const transfer::Handshake& handshake_;
 };
 
 }  // namespace gantry::coll

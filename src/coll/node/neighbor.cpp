@@ -16,7 +16,7 @@
 #include "coll/node/mapped_peers.hpp"
 #include "coll/node/neighbor_blocks.hpp"
 #include "coll/planner.hpp"
-#include "transfer/board.hpp"
+#include "transfer/node_segment.hpp"
 #include "transfer/context.hpp"
 #include "transfer/row_launch.hpp"
 
@@ -60,8 +60,8 @@ class NodeExchange {
           from_(node_, traffic_.incoming),
           messages_(executor) {
         if (node_.ranks.size() > 1)
-            meeting_.emplace(context_.board, node_.ranks, node_.me,
-                             transfer::Meeting::Key{team.group->context, team.tag, team.phase});
+            handshake_.emplace(context_.node_segment, node_.ranks, node_.me,
+                               transfer::Handshake::Key{team.group->context, team.tag, team.phase});
     }
     Task<Status> run(Executor& executor);
 
@@ -75,10 +75,12 @@ class NodeExchange {
     void receive_from(Executor& executor, int member);
     void exchange_own(Executor& executor);
 
-    const MemoryOffer& offer_of(int member) const { return meeting_->offer<MemoryOffer>(member); }
-    bool own_on_board() const { return offer_.source != Held::other && offer_.sink != Held::other; }
+    const MemoryOffer& offer_of(int member) const { return handshake_->offer<MemoryOffer>(member); }
+    bool own_in_node_segment() const {
+        return offer_.source != Held::other && offer_.sink != Held::other;
+    }
 
-    Task<Status> on_board(Executor& executor);
+    Task<Status> in_node_segment(Executor& executor);
     Task<Status> store(Executor& executor);
     Status plan_stores_to(int member, MappedPeers& mappings);
     Status plan_own();
@@ -97,7 +99,7 @@ class NodeExchange {
     std::vector<int> stored_to_;  // members whose room this rank stores into
     transfer::RowMoves stores_;
     DeviceScratch scratch_;
-    std::optional<transfer::Meeting> meeting_;  // none: the rank is alone on its node
+    std::optional<transfer::Handshake> handshake_;  // none: the rank is alone on its node
     Scope messages_;
 };
 
@@ -117,8 +119,8 @@ void NodeExchange::make_offer() {
     if (on_device) {
         question_.bytes = std::max(to_.bytes, from_.bytes);
         question_.count = std::max(to_.count, from_.count);
-        question_.board.time_sliced = to_.time_sliced || from_.time_sliced;
-        question_.board.strided = from_.strided;
+        question_.node_segment.time_sliced = to_.time_sliced || from_.time_sliced;
+        question_.node_segment.strided = from_.strided;
     }
     const bool direct =
         team_.planner->plan_own(team_, question_).algorithm == plan::Algorithm::direct;
@@ -203,7 +205,7 @@ bool NodeExchange::make_room() {
                           from_.each[place].member, through_scratch[place] ? 1u : 0u});
     }
     if (rooms_.empty()) return true;
-    const std::span<std::byte> cell = meeting_->cell();
+    const std::span<std::byte> cell = handshake_->cell();
     if (rooms_.size() * sizeof(Room) > cell.size()) return false;
     std::memcpy(cell.data(), rooms_.data(), rooms_.size() * sizeof(Room));
     offer_.rooms = static_cast<std::uint32_t>(rooms_.size());
@@ -251,7 +253,7 @@ Status NodeExchange::plan_own() {
 
 Status NodeExchange::plan_stores_to(int member, MappedPeers& mappings) {
     const MemoryOffer& offer = offer_of(member);
-    const std::span<const std::byte> cell = meeting_->cell_of(member);
+    const std::span<const std::byte> cell = handshake_->cell_of(member);
     std::uint32_t next = 0;
     Room room;
     // The next room for a block of this rank; false: there is none.
@@ -279,7 +281,7 @@ Status NodeExchange::plan_stores_to(int member, MappedPeers& mappings) {
 
 Task<Status> NodeExchange::store(Executor& executor) {
     MappedPeers mappings(context_.device);
-    Status planned = own_on_board() ? plan_own() : success();
+    Status planned = own_in_node_segment() ? plan_own() : success();
     for (const int member : stored_to_)
         if (planned.ok()) planned = plan_stores_to(member, mappings);
     GANTRY_CO_TRY(planned);
@@ -291,12 +293,12 @@ Task<Status> NodeExchange::store(Executor& executor) {
 
 // Ends when that neighbor has stored all its blocks for this rank, or they are on their way by messages.
 Task<Status> NodeExchange::await_blocks_of(Executor& executor, int member) {
-    Status posted = co_await meeting_->posted(executor, member);
+    Status posted = co_await handshake_->posted(executor, member);
     GANTRY_CO_TRY(posted);
     const Held kind = offer_of(member).source;
     if (kind == Held::other) receive_from(executor, member);
     if (kind != Held::device) co_return success();
-    Status stored = co_await meeting_->raised(executor, member, kStored);
+    Status stored = co_await handshake_->raised(executor, member, kStored);
     if (stored.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
         receive_from(executor, member);
         co_return success();
@@ -324,14 +326,14 @@ Task<Status> NodeExchange::unpack(Executor& executor) {
 
 // --- all of it -----------------------------------------------------------------------------------
 
-Task<Status> NodeExchange::on_board(Executor& executor) {
-    if (meeting_) {
-        Status opened = co_await meeting_->open(executor);
+Task<Status> NodeExchange::in_node_segment(Executor& executor) {
+    if (handshake_) {
+        Status opened = co_await handshake_->open(executor);
         GANTRY_CO_TRY(opened);
     }
     make_offer();
-    if (meeting_) meeting_->post(offer_);
-    if (!own_on_board()) exchange_own(executor);
+    if (handshake_) handshake_->post(offer_);
+    if (!own_in_node_segment()) exchange_own(executor);
     FirstFailure failed;
     for (const int member : from_.members)
         if (member != node_.me && offer_.sink == Held::other) receive_from(executor, member);
@@ -339,7 +341,7 @@ Task<Status> NodeExchange::on_board(Executor& executor) {
         if (member == node_.me) continue;
         bool stores = offer_.source != Held::other;
         if (stores) {
-            Status posted = co_await meeting_->posted(executor, member);
+            Status posted = co_await handshake_->posted(executor, member);
             stores = posted.ok() && offer_of(member).sink != Held::other;
             if (!posted.ok()) {
                 failed.note(std::move(posted));
@@ -353,12 +355,12 @@ Task<Status> NodeExchange::on_board(Executor& executor) {
     }
     Status stored = failed.status();
     if (stored.ok()) stored = co_await store(executor);
-    if (meeting_ && stored.ok()) meeting_->raise(kStored);
-    if (meeting_ && !stored.ok()) meeting_->fail(stored);
+    if (handshake_ && stored.ok()) handshake_->raise(kStored);
+    if (handshake_ && !stored.ok()) handshake_->fail(stored);
     if (stored.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
         for (const int member : stored_to_)
             send_to(executor, member);
-        if (own_on_board()) exchange_own(executor);
+        if (own_in_node_segment()) exchange_own(executor);
         for (NeighborBlocks::End& end : from_.each)
             end.stored = false;
     } else {
@@ -380,7 +382,7 @@ Task<Status> NodeExchange::run(Executor& executor) {
     receive_from(executor, -1);
     send_to(executor, -1);
     FirstFailure failed;
-    Status met = co_await on_board(executor);
+    Status met = co_await in_node_segment(executor);
     failed.note(std::move(met));
     Status sent = co_await messages_.join(executor);
     failed.note(std::move(sent));

@@ -8,8 +8,8 @@
 //              Blocks for this rank itself go in place, too
 //   launch 2   unpacks all blocks in scratch memory where they belong
 //
-// Each rank offers on the board of its node (memory_offer.hpp) what it sends and takes, and waits for
-// its neighbors alone. What goes from one rank to another goes over the board if the one offers to store
+// Each rank offers on the node segment (memory_offer.hpp) what it sends and takes, and waits for
+// its neighbors alone. What goes from one rank to another goes over the node segment if the one offers to store
 // and the other one has room; both see both offers, so both know. Everything else goes by messages: with
 // other nodes, with host memory on either side, where the planner expects messages to be faster, and
 // where there is no scratch memory.

@@ -9,21 +9,21 @@ namespace gantry::coll {
 NodeCall::NodeCall(const Team& its_team, const plan::CallQuestion& its_question)
     : team(its_team),
       question(its_question),
-      meeting(team.context->board, ranks_of(team), team.rank(),
-              {team.group->context, team.tag, team.phase}) {}
+      handshake(team.context->node_segment, ranks_of(team), team.rank(),
+                {team.group->context, team.tag, team.phase}) {}
 
 Task<Status> NodeCall::choose(Executor& executor) {
     using plan::Algorithm;
     // What the only one who sends says is all that is needed, unless ranks store or read.
     if (const int sender = only_sender(); sender >= 0) {
-        Status posted = co_await meeting.posted(executor, sender);
+        Status posted = co_await handshake.posted(executor, sender);
         GANTRY_CO_TRY(posted);
         agreed_.emplace(ask(sender, sender + 1));
         plan_ = plan_of(team, *agreed_);
-        if (!is_on_board(plan_.algorithm) || plan_.algorithm == Algorithm::cells)
+        if (!goes_over_node_segment(plan_.algorithm) || plan_.algorithm == Algorithm::cells)
             co_return success();
     }
-    Status posted = co_await meeting.all_posted(executor);
+    Status posted = co_await handshake.all_posted(executor);
     GANTRY_CO_TRY(posted);
     note_brought(team, brought_to(offers()));
     if (agreed_ && plan_.algorithm != Algorithm::reads && all_take_on_devices(offers()))
@@ -34,20 +34,20 @@ Task<Status> NodeCall::choose(Executor& executor) {
 }
 
 Task<Result<plan::CollPlan>> NodeCall::run(Executor& executor) {
-    Status opened = co_await meeting.open(executor);
+    Status opened = co_await handshake.open(executor);
     if (!opened.ok()) co_return opened;
     Result<MemoryOffer> brought = co_await bring(executor);
     // Who can offer nothing goes by messages, and so do all.
     MemoryOffer mine;
     mine.source = mine.sink = Held::other;
     if (brought.ok()) mine = *brought;
-    meeting.post(mine);
+    handshake.post(mine);
     Status chosen = co_await choose(executor);
     if (!chosen.ok()) {
-        meeting.fail(chosen);
+        handshake.fail(chosen);
         co_return chosen;
     }
-    if (!is_on_board(plan_.algorithm)) co_return plan_;
+    if (!goes_over_node_segment(plan_.algorithm)) co_return plan_;
     Status done = co_await act(executor, plan_);
     if (done.error_class() == MPI_ERR_UNSUPPORTED_OPERATION &&
         plan_.algorithm != plan::Algorithm::cells)
@@ -57,12 +57,12 @@ Task<Result<plan::CollPlan>> NodeCall::run(Executor& executor) {
     co_return plan_;
 }
 
-Task<Status> vote(Executor& executor, transfer::Meeting& meeting, int phase, Status mine) {
+Task<Status> vote(Executor& executor, transfer::Handshake& handshake, int phase, Status mine) {
     if (mine.ok())
-        meeting.raise(phase);
+        handshake.raise(phase);
     else
-        meeting.fail(mine);
-    Status all = co_await meeting.all_raised(executor, phase);
+        handshake.fail(mine);
+    Status all = co_await handshake.all_raised(executor, phase);
     // Of its own failure a rank knows more. But that it cannot go this way is no failure, if no rank fails
     // otherwise: then all go by messages.
     const bool other = all.error_class() != MPI_ERR_UNSUPPORTED_OPERATION;

@@ -2,7 +2,7 @@
 //
 // NodeCall: one call of a collective by ranks of one node, without messages. They
 //
-//   meet     on the board of the node (transfer/board.hpp)
+//   meet     on the node segment (transfer/node_segment.hpp)
 //   offer    what each brings: a MemoryOffer, and what lies in its cell
 //   choose   the plan that follows from the call and the offers, which all read alike (agreed.hpp)
 //   act      as that plan says, in phases
@@ -33,14 +33,14 @@ class NodeCall {
 
     const Team team;
     const plan::CallQuestion question;
-    transfer::Meeting meeting;
+    transfer::Handshake handshake;
 
-    int me() const { return meeting.me(); }
-    int size() const { return meeting.size(); }
-    Offers offers() const { return Offers(meeting); }
+    int me() const { return handshake.me(); }
+    int size() const { return handshake.size(); }
+    Offers offers() const { return Offers(handshake); }
     const MemoryOffer& offer(int member) const { return offers()[member]; }
 
-    // How the ranks have gone: all have the same plan. One of the board (is_on_board) is done; with any other
+    // How the ranks have gone: all have the same plan. One of the node segment (goes_over_node_segment) is done; with any other
     // one nothing has happened on any rank, and the call shall go by messages.
     Task<Result<plan::CollPlan>> run(Executor& executor);
 
@@ -63,6 +63,6 @@ class NodeCall {
 
 // Raises this rank's phase, or fails with `mine`, and waits for all: how the phase has ended. Either all ranks hear
 // of MPI_ERR_UNSUPPORTED_OPERATION or none: no rank has failed otherwise, and all go another way.
-Task<Status> vote(Executor& executor, transfer::Meeting& meeting, int phase, Status mine);
+Task<Status> vote(Executor& executor, transfer::Handshake& handshake, int phase, Status mine);
 
 }  // namespace gantry::coll

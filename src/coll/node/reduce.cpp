@@ -13,7 +13,7 @@
 #include "coll/node/reduce_offer.hpp"
 #include "device/reduce_kernels.hpp"
 #include "layout/layout.hpp"
-#include "transfer/board.hpp"
+#include "transfer/node_segment.hpp"
 #include "transfer/mover.hpp"
 
 #include <algorithm>
@@ -43,10 +43,11 @@ Task<Status> reduce_cells(Executor& executor, Running& running) {
     ready = next.allocate(team, count, layout);
     GANTRY_CO_TRY(ready);
     const Bytes begin = first * layout.size, bytes = count * layout.size;
-    layout::unpack(layout, reduced.address(), 0, bytes, running.meeting.cell_of(0).data() + begin);
+    layout::unpack(layout, reduced.address(), 0, bytes,
+                   running.handshake.cell_of(0).data() + begin);
     for (int member = 1; member < running.operands_of(me); ++member) {
         layout::unpack(layout, next.address(), 0, bytes,
-                       running.meeting.cell_of(member).data() + begin);
+                       running.handshake.cell_of(member).data() + begin);
         Apply next_one(executor, what.reducer, reduced.address(), next.address(), count);
         co_await next_one;
         reduced.swap(next);
@@ -181,7 +182,7 @@ Task<Status> work(Executor& executor, Running& running, plan::Algorithm algorith
     if (works) ready = device.prepare();
     // What is overwritten cannot go another way: in place, nobody begins before all can.
     if (running.any_in_place())
-        ready = co_await vote(executor, running.meeting, kTried, std::move(ready));
+        ready = co_await vote(executor, running.handshake, kTried, std::move(ready));
     if (!ready.ok() || !works) co_return ready;
     Status reduced;
     if (algorithm == plan::Algorithm::two_shots)
@@ -203,7 +204,7 @@ Task<Status> RunningReduction::act(Executor& executor, plan::CollPlan plan) {
         reduced = co_await reduce_by_reading(executor, *this);
     } else {
         reduced = co_await work(executor, *this, plan.algorithm);
-        reduced = co_await vote(executor, meeting, kDone, std::move(reduced));
+        reduced = co_await vote(executor, handshake, kDone, std::move(reduced));
     }
     co_return reduced;
 }

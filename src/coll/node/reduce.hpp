@@ -51,7 +51,7 @@ struct ReductionCall {
 
 // `call` outlives this. Its reducer knows then where the vectors lie.
 //
-// How the ranks go, now that they have met: all have the same plan. With one of the board (is_on_board)
+// How the ranks go, now that they have met: all have the same plan. With one of the node segment (goes_over_node_segment)
 // this rank's part is done; with any other one nothing has happened on any rank, and the reduction
 // shall go by messages.
 Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, ReductionCall* call,

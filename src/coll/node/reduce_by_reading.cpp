@@ -157,13 +157,13 @@ Task<Status> in_shares(Executor& executor, RunningReduction& job) {
     if (overwrites) {
         Status can;
         if (mine.first < mine.second) can = co_await try_to_read(executor, job, mine.first);
-        Status all = co_await vote(executor, job.meeting, kTried, std::move(can));
+        Status all = co_await vote(executor, job.handshake, kTried, std::move(can));
         if (!all.ok()) co_return all;
     }
     Combining combining(job);
     Status done = co_await combining.combine(executor, mine, job.team.size(), own_share(job));
     if (overwrites) done = without_another_way(std::move(done));
-    Status all = co_await vote(executor, job.meeting, kShared, std::move(done));
+    Status all = co_await vote(executor, job.handshake, kShared, std::move(done));
     if (!all.ok() || !gets(job)) co_return all;
     Status collected = co_await collect(executor, job);
     if (overwrites) collected = without_another_way(std::move(collected));
@@ -196,7 +196,7 @@ Task<Status> reduce_by_reading(Executor& executor, RunningReduction& job) {
         const Elements range(first, first + count);
         if (done.ok()) done = co_await for_itself(executor, job, range, result);
     }
-    Status all = co_await vote(executor, job.meeting, kDone, std::move(done));
+    Status all = co_await vote(executor, job.handshake, kDone, std::move(done));
     if (all.ok() && apart.address() != nullptr)
         std::memcpy(job.what.sink.data(), apart.buffer().data(), apart.buffer().bytes());
     co_return all;

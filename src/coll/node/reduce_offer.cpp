@@ -106,7 +106,7 @@ MemoryOffer make_offer(RunningReduction& running) {
     offer.on_device = source.seen.gpu >= 0;
     offer.time_sliced = offer.on_device && context.arbiter.is_time_sliced(source.seen.gpu);
     if (offer.source != Held::in_cell) return offer;
-    const std::span<std::byte> cell = running.meeting.cell();
+    const std::span<std::byte> cell = running.handshake.cell();
     if (offer.bytes <= cell.size())
         layout::pack(*what.source.layout, what.source.address, 0, offer.bytes, cell.data());
     else
@@ -117,11 +117,11 @@ MemoryOffer make_offer(RunningReduction& running) {
 // A short vector of device memory, for the cell.
 Task<Status> put_into_cell(Executor& executor, RunningReduction& running, MemoryOffer& offer) {
     const p2p::Buffer& source = running.what.source;
-    const std::span<std::byte> cell = running.meeting.cell();
+    const std::span<std::byte> cell = running.handshake.cell();
     if (!offer.on_device || offer.time_sliced || offer.bytes > cell.size()) co_return success();
     transfer::Context& context = *running.team.context;
     context.arbiter.use(running.what.reducer.source.gpu);
-    context.pin_board();
+    context.pin_node_segment();
     Status copied = co_await copy(executor, running.team, source,
                                   transfer::bytes_buffer(cell.data(), offer.bytes));
     GANTRY_CO_TRY(copied);

@@ -31,8 +31,8 @@ Status map_sinks(SharedStores& stores) {
     for (int member = 0; member < stores.team.size(); ++member) {
         stores.sinks.push_back(nullptr);
         if (member == stores.root || member == stores.team.rank()) continue;
-        const MemoryOffer& offer = stores.meeting.offer<MemoryOffer>(member);
-        const BlockPlace room = sink_place(offer, stores.meeting.cell_of(member), stores.root);
+        const MemoryOffer& offer = stores.handshake.offer<MemoryOffer>(member);
+        const BlockPlace room = sink_place(offer, stores.handshake.cell_of(member), stores.root);
         if (room.bytes < stores.vector.bytes())
             return failure(
                 MPI_ERR_TRUNCATE,
@@ -78,8 +78,8 @@ Task<Status> pieces_of(Executor& executor, SharedStores* stores, int task) {
     for (Bytes begin = static_cast<Bytes>(task) * stores->piece; begin < all;
          begin += kTasks * stores->piece) {
         if (!is_root) {
-            Status there = co_await stores->meeting.part_raised(executor, stores->root, kStored,
-                                                                row, done + 1);
+            Status there = co_await stores->handshake.part_raised(executor, stores->root, kStored,
+                                                                  row, done + 1);
             GANTRY_CO_TRY(there);
         }
         std::vector<device::Copy> copies =
@@ -87,23 +87,23 @@ Task<Status> pieces_of(Executor& executor, SharedStores* stores, int task) {
         Status stored = co_await copy_all(executor, stores->team, std::move(copies));
         GANTRY_CO_TRY(stored);
         ++done;
-        if (is_root) stores->meeting.raise_part(kStored, row, done);
+        if (is_root) stores->handshake.raise_part(kStored, row, done);
     }
     co_return success();
 }
 
 }  // namespace
 
-SharedStores::SharedStores(const Team& its_team, transfer::Meeting& its_meeting, int its_root,
+SharedStores::SharedStores(const Team& its_team, transfer::Handshake& its_handshake, int its_root,
                            p2p::Buffer its_vector, Bytes its_piece)
     : team(its_team),
-      meeting(its_meeting),
+      handshake(its_handshake),
       root(its_root),
       vector(its_vector),
       piece(std::max<Bytes>(its_piece, 1)),
       mapped(its_team.context->device) {
     // The GPU that this rank's part of the vector is on.
-    const MemoryOffer& mine = meeting.offer<MemoryOffer>(team.rank());
+    const MemoryOffer& mine = handshake.offer<MemoryOffer>(team.rank());
     gpu = team.context->device.gpu_of(team.rank() == root ? mine.source_handle.gpu
                                                           : mine.sink_handle.gpu);
 }

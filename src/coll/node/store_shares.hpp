@@ -17,11 +17,11 @@
 namespace gantry::coll {
 
 struct SharedStores {
-    SharedStores(const Team& its_team, transfer::Meeting& its_meeting, int its_root,
+    SharedStores(const Team& its_team, transfer::Handshake& its_handshake, int its_root,
                  p2p::Buffer its_vector, Bytes its_piece);
 
     const Team team;
-    transfer::Meeting& meeting;
+    transfer::Handshake& handshake;
     const int root;
     const p2p::Buffer vector;  // this rank's
     const Bytes piece;

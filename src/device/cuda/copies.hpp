@@ -36,11 +36,11 @@ class Doubt {
     Nanoseconds next_ = 0;
 };
 
-// How copies may be made: GANTRY_KERNELS, GANTRY_FLAGS, GANTRY_LINGER.
+// How copies may be made: GANTRY_KERNELS, GANTRY_FLAGS, GANTRY_IDLE_TIMEOUT.
 struct CopySettings {
     bool kernels = true;
     bool flags = true;
-    Nanoseconds linger = 0;
+    Nanoseconds idle_timeout = 0;
     // An item must be on its way so long before a persistent kernel gives up. Below 0, for tests:
     // so much later it is still put, and comes too late.
     Nanoseconds resident_margin = 4 * kMicrosecond;

@@ -69,22 +69,22 @@ CUresult issue_set(Driver& driver, const Copy& copy, const Rows& rows, bool out,
     return driver.call(cu.cuMemcpy2DAsync_v2, static_cast<const CUDA_MEMCPY2D*>(&set), stream);
 }
 
-RowKernel::Host host_of(Lane lane) {
-    switch (lane) {
-        case Lane::d2h: return RowKernel::Host::destination;
-        case Lane::h2d: return RowKernel::Host::source;
-        case Lane::d2d:
-        case Lane::peer: break;
+RowKernel::Host host_of(Queue queue) {
+    switch (queue) {
+        case Queue::d2h: return RowKernel::Host::destination;
+        case Queue::h2d: return RowKernel::Host::source;
+        case Queue::d2d:
+        case Queue::peer: break;
     }
     return RowKernel::Host::none;
 }
 
 Issued issue_rows(Driver& driver, RowKernel& row_kernel, const Order& order, CUstream stream) {
     const Copy& copy = order.copy;
-    const bool out = order.lane == Lane::d2h;
+    const bool out = order.queue == Queue::d2h;
     Issued issued{CUDA_SUCCESS, 0, "cuMemcpy2DAsync"};
     if (copy.engine == Engine::kernel) {
-        if (order.unreached || !row_kernel.start(copy, host_of(order.lane), stream, issued.tables))
+        if (order.unreached || !row_kernel.start(copy, host_of(order.queue), stream, issued.tables))
             return {CUDA_ERROR_NOT_SUPPORTED, 0, nullptr};
         issued.started = 1;
         return issued;

@@ -12,19 +12,19 @@
 
 namespace gantry::device::cuda {
 
-enum class Lane : std::uint8_t { d2h, h2d, d2d, peer };
+enum class Queue : std::uint8_t { d2h, h2d, d2d, peer };
 
 // A copy and how to make it.
 struct Order {
     Copy copy;
-    Lane lane = Lane::d2d;
-    int peer = -1;                // of lane `peer`: the other GPU
-    bool outwards = false;        // of lane `peer`: to it, not from it
-    bool from_host = false;       // of lane h2d, in one run: of host memory for certain
+    Queue queue = Queue::d2d;
+    int peer = -1;                // of queue `peer`: the other GPU
+    bool outwards = false;        // of queue `peer`: to it, not from it
+    bool from_host = false;       // of queue h2d, in one run: of host memory for certain
     bool may_be_written = false;  // the same, to memory that stays on its GPU
-    // Of lanes d2h, h2d and peer: how a persistent kernel can make it.
+    // Of queues d2h, h2d and peer: how a persistent kernel can make it.
     std::optional<ResidentCopies::Way> resident = std::nullopt;
-    const Reduce* reduction = nullptr;  // not a copy but this, of lane d2d; valid during start()
+    const Reduce* reduction = nullptr;  // not a copy but this, of queue d2d; valid during start()
     bool unreached = false;             // no kernel of that context reaches both ends
     bool may_cut_through = false;       // its ends are such that Copy::pieces could flow
     CUcontext destination_context =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// CudaDevice's copies: which GPU, context and lane make one, what is known of its ends, and what
+// CudaDevice's copies: which GPU, context and queue make one, what is known of its ends, and what
 // becomes of it when its context turns out to be gone.
 #include "device/cuda/cuda_device.hpp"
 
@@ -87,15 +87,15 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     route.host_only =
         (copy.engine == Engine::kernel || route.order.copy.engine == Engine::automatic) &&
         !source.device && !destination.device;
-    route.order.lane = lane_of(copy, source, destination);
+    route.order.queue = queue_of(copy, source, destination);
     route.order.unreached = copy.engine == Engine::kernel && source.device && destination.device &&
                             !(reached(source) && reached(destination));
-    route.order.from_host = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
+    route.order.from_host = route.order.queue == Queue::h2d && copy.engine != Engine::h2d_2d &&
                             copy.rows.empty() && !source.device && destination.device;
     route.order.may_be_written = route.order.from_host && !destination.pages;
-    const bool out = route.order.lane == Lane::d2h;
+    const bool out = route.order.queue == Queue::d2h;
     const Place& on_device = out ? source : destination;
-    if ((out ? !destination.device : route.order.lane == Lane::h2d && !source.device) &&
+    if ((out ? !destination.device : route.order.queue == Queue::h2d && !source.device) &&
         copy.bytes <= kMostOfResident && copy.rows.empty() && reached(on_device) &&
         !on_device.pages) {
         // What fits into one slot goes through it anyway.
@@ -105,10 +105,10 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
             route.order.resident = {out ? Ends::to_host : Ends::from_host, page_locked};
     }
     route.order.may_cut_through =
-        (route.order.lane == Lane::d2h || route.order.lane == Lane::h2d) &&
+        (route.order.queue == Queue::d2h || route.order.queue == Queue::h2d) &&
         copy.bytes <= kMostCutThrough && reached(on_device) && !on_device.pages &&
         pins_.cover(out ? copy.destination : copy.source, copy.bytes);
-    if (route.order.lane == Lane::peer) {
+    if (route.order.queue == Queue::peer) {
         route.order.outwards = source.home == route.gpu;
         route.order.peer = route.order.outwards ? destination.home : source.home;
         if (reached(source) && reached(destination) && copy.rows.empty())
@@ -155,21 +155,21 @@ bool CudaDevice::is_page_locked(const void* address, Bytes bytes) const {
            allocation->range().contains(reinterpret_cast<std::uintptr_t>(address), bytes);
 }
 
-Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& destination) {
+Queue CudaDevice::queue_of(const Copy& copy, const Place& source, const Place& destination) {
     switch (copy.engine) {
-        case Engine::d2h: return Lane::d2h;
+        case Engine::d2h: return Queue::d2h;
         case Engine::h2d:
-        case Engine::h2d_2d: return Lane::h2d;
-        case Engine::d2d: return Lane::d2d;
-        case Engine::peer: return Lane::peer;
+        case Engine::h2d_2d: return Queue::h2d;
+        case Engine::d2d: return Queue::d2d;
+        case Engine::peer: return Queue::peer;
         case Engine::automatic:
         case Engine::kernel:
         case Engine::bar:
         case Engine::fused: break;
     }
-    if (!source.device) return Lane::h2d;
-    if (!destination.device) return Lane::d2h;
-    return source.home == destination.home ? Lane::d2d : Lane::peer;
+    if (!source.device) return Queue::h2d;
+    if (!destination.device) return Queue::d2h;
+    return source.home == destination.home ? Queue::d2d : Queue::peer;
 }
 
 CudaDevice::Way& CudaDevice::last_way(const Copy& copy) {
@@ -182,7 +182,7 @@ CudaDevice::Way& CudaDevice::last_way(const Copy& copy) {
 }
 
 bool CudaDevice::Way::goes_on(const Copy& copy, std::uint64_t losses_now) const {
-    const bool by_size = order.lane == Lane::d2h || order.lane == Lane::h2d;
+    const bool by_size = order.queue == Queue::d2h || order.queue == Queue::h2d;
     return (!by_size || asked.bytes == copy.bytes) && carries(copy, losses_now);
 }
 
@@ -196,9 +196,9 @@ bool CudaDevice::Way::carries(const Copy& copy, std::uint64_t losses_now) const 
            (copy.word == nullptr || lies_in(word, copy.word, sizeof *copy.word));
 }
 
-void CudaDevice::learn_flow(const Copy& copy, const Way& way) {
+void CudaDevice::learn_cut_through(const Copy& copy, const Way& way) {
     if (copy.pieces.size == 0 || !way.order.may_cut_through) return;
-    Way& known = flowing_way(copy.engine);
+    Way& known = cut_through_way(copy.engine);
     const std::uint32_t* const words = copy.engine == Engine::d2h ? copy.pieces.words : nullptr;
     if (known.carries(copy, losses()) && (words == nullptr || known.word.size > 0)) return;
     known = way;
@@ -206,7 +206,7 @@ void CudaDevice::learn_flow(const Copy& copy, const Way& way) {
 }
 
 bool CudaDevice::would_take_pieces(Engine engine) const {
-    const Way& way = flowing_ways_[engine == Engine::d2h ? 0 : 1];
+    const Way& way = cut_through_ways_[engine == Engine::d2h ? 0 : 1];
     return way.streams != nullptr && way.losses == losses() &&
            way.streams->resident().would_cut_through(engine == Engine::d2h ? Ends::to_host
                                                                            : Ends::from_host);
@@ -216,7 +216,7 @@ bool CudaDevice::cut_through(const Copy& copy, Completion* done) {
     if (done == nullptr) return would_take_pieces(copy.engine);
     settings_.neighbours = neighbours_;
     if (!driver_.ready() || copy.pieces.size == 0 || copy.bytes > kMostCutThrough) return false;
-    if (Way& known = flowing_way(copy.engine); !known.carries(copy, losses())) {
+    if (Way& known = cut_through_way(copy.engine); !known.carries(copy, losses())) {
         drop_dead_contexts();
         Way way;
         const Route route = this->route(copy, &way);
@@ -224,9 +224,9 @@ bool CudaDevice::cut_through(const Copy& copy, Completion* done) {
         Result<Streams*> streams = streams_in(route.context, route.gpu);
         if (!streams.ok()) return false;
         way.streams = *streams;
-        learn_flow(copy, way);
+        learn_cut_through(copy, way);
     }
-    const Way& way = flowing_way(copy.engine);
+    const Way& way = cut_through_way(copy.engine);
     if (copy.engine == Engine::d2h) {
         const auto first = reinterpret_cast<std::uintptr_t>(copy.pieces.words);
         const auto last = reinterpret_cast<std::uintptr_t>(
@@ -259,7 +259,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         const Engine engine = last.order.copy.engine;
         last.order.copy = copy;
         last.order.copy.engine = engine;
-        if (last.streams->start(last.order, done)) return learn_flow(copy, last);
+        if (last.streams->start(last.order, done)) return learn_cut_through(copy, last);
     }
     // The second round is for a context that was reset: the same handle, or the GPU's next context,
     // lives and gets new streams, and what peers share is mapped again.
@@ -289,7 +289,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
             way.streams = *streams;
             if (way.source.size > 0 && way.losses == losses()) {
                 last_way(copy) = way;
-                learn_flow(copy, way);
+                learn_cut_through(copy, way);
             }
             return;
         }
@@ -336,14 +336,14 @@ void CudaDevice::copy_parts(const Copy& copy, Completion& done) {
         Way way;
         const Route route = this->route(each, &way);
         const bool between_devices =
-            route.order.lane == Lane::d2d || route.order.lane == Lane::peer;
+            route.order.queue == Queue::d2d || route.order.queue == Queue::peer;
         reached = reached && route.context != nullptr &&
                   (context == nullptr || context == route.context) &&
                   (in_rows ? between_devices && !route.order.unreached && !route.host_only
                            : route.order.copy.engine == Engine::fused);
         if (!reached) break;
         // To other GPUs, if any part goes there.
-        if (context == nullptr || route.order.lane == Lane::peer) together = route.order;
+        if (context == nullptr || route.order.queue == Queue::peer) together = route.order;
         context = route.context;
     }
     if (reached) {

@@ -2,12 +2,15 @@
 #include "device/cuda/cuda_device.hpp"
 
 #include "base/log.hpp"
+#include "base/process_state.hpp"
 #include "device/cuda/copies.hpp"
 #include "device/cuda/expected_gpu.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <new>
 
 namespace gantry::device::cuda {
@@ -24,12 +27,12 @@ CudaDevice::CudaDevice(const config::Config& config)
     : Device("cuda"),
       settings_{.kernels = config.kernels,
                 .flags = config.flags,
-                .linger = config.linger,
+                .idle_timeout = config.idle_timeout,
                 .resident = &resident_},
       gdrcopy_(config.gdrcopy != "off"),
       owner_(getpid()),
       driver_(config.cuda_library),
-      gpus_(driver_, config.machine, config.kernels && config.linger > 0),
+      gpus_(driver_, config.machine, config.kernels && config.idle_timeout > 0),
       query_(driver_),
       pointers_(query_, &losses_),
       watch_(driver_),
@@ -39,6 +42,11 @@ CudaDevice::CudaDevice(const config::Config& config)
       exports_(driver_),
       scratch_(driver_, config.device_scratch) {
     driver_use_ = &driver_.calls();
+    // A driver that never comes looks like a program without a GPU: its device pointers would crash.
+    if (const std::string& file = config.cuda_library;
+        file.find('/') != std::string::npos && ::access(file.c_str(), R_OK) != 0)
+        log::warn("cuda: GANTRY_CUDA_LIBRARY: {}: {}; device memory will be taken for host memory",
+                  file, std::strerror(errno));
 }
 
 CudaDevice::~CudaDevice() {
@@ -338,6 +346,12 @@ void CudaDevice::forget_memory(std::uint64_t buffer_id, const Uuid& gpu) {
     if (!driver_.ready()) return;
     drop_dead_contexts();
     mappings_.forget(buffer_id, gpu);
+}
+
+void CudaDevice::forget_ended_processes() {
+    if (!driver_.ready()) return;
+    drop_dead_contexts();
+    mappings_.forget_ended_processes(&main_thread_has_ended);
 }
 
 bool CudaDevice::still_valid(const IpcHandle& handle) {

@@ -77,6 +77,7 @@ class CudaDevice final : public Device {
     void* borrow(const void* like, Bytes bytes) override;
     void give_back(void* borrowed) override { scratch_.give_back(borrowed); }
     void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) override;
+    void forget_ended_processes() override;
     bool still_valid(const IpcHandle& handle) override;
 
     void shut_down() override;
@@ -119,15 +120,15 @@ class CudaDevice final : public Device {
     void* open_again(const IpcHandle& handle, int gpu);
     bool would_take_pieces(Engine engine) const;
     Way& last_way(const Copy& copy);
-    Way& flowing_way(Engine engine) { return flowing_ways_[engine == Engine::d2h ? 0 : 1]; }
-    void learn_flow(const Copy& copy, const Way& way);
+    Way& cut_through_way(Engine engine) { return cut_through_ways_[engine == Engine::d2h ? 0 : 1]; }
+    void learn_cut_through(const Copy& copy, const Way& way);
     void remember(Way& way, const Place& source, const Place& destination) const;
     // Its context lives, and is the one to work in on that GPU.
     void note_use_of(const Allocation& allocation);
     Place place(const void* address);
     Route route(const Copy& copy, Way* way);
     bool is_page_locked(const void* address, Bytes bytes) const;
-    static Lane lane_of(const Copy& copy, const Place& source, const Place& destination);
+    static Queue queue_of(const Copy& copy, const Place& source, const Place& destination);
     Result<Streams*> streams_in(CUcontext context, int gpu);
     Result<Context> working_context(int gpu);
     // What a copy uses of peers' memory.
@@ -156,8 +157,9 @@ class CudaDevice final : public Device {
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
     Exports exports_;
     Scratch scratch_;
-    std::array<Way, 3> last_ways_;     // between devices, to and from host memory
-    std::array<Way, 2> flowing_ways_;  // to host memory and from it: of the last one with pieces
+    std::array<Way, 3> last_ways_;  // between devices, to and from host memory
+    std::array<Way, 2>
+        cut_through_ways_;  // to host memory and from it: of the last one with pieces
     std::optional<KeptCurrent> kept_;
 };
 

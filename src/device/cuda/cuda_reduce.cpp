@@ -49,7 +49,7 @@ void CudaDevice::reduce(const Reduce& reduce, Completion& done) {
     order.copy.gpu = reduce.gpu;
     order.copy.engine = Engine::d2d;
     order.copy.notice = reduce.notice;
-    order.lane = Lane::d2d;
+    order.queue = Queue::d2d;
     order.reduction = &reduce;
     Result<Streams*> streams = streams_in(context, reduce.gpu);
     if (!streams.ok()) return done.complete(std::move(streams).status());

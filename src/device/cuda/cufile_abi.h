@@ -8,10 +8,18 @@
 #include <cstddef>
 
 extern "C" {
-// Zero both: success. Errors of cuFile itself begin at 5000.
+// Zero: success. Errors of cuFile itself lie above kCufileErrors; of the driver's, `error` is kCufileDriverError.
 struct CufileError {
     int error = 0;
     int driver_error = 0;
+};
+enum CufileErrors : int {
+    kCufileErrors = 5000,
+    kCufileFileNotSupported = 5008,
+    kCufileDriverError = 5011,
+    kCufilePointerInvalid = 5012,
+    kCufileNotDirect = 5020,  // the file is not open with O_DIRECT
+    kCufileAlreadyOpen = 5026,
 };
 struct CufileDescription {
     int type = 1;  // a file descriptor
@@ -21,11 +29,24 @@ struct CufileDescription {
     } handle = {0};
     const void* operations = nullptr;
 };
-// The beginning of what cuFileDriverGetProperties fills; the rest is room for what follows.
+// What cuFileDriverGetProperties fills, and room for what later releases add.
 struct CufileProperties {
-    unsigned kernel_module_major = 0;  // 0: it is not there, and cuFile copies through host memory
+    unsigned kernel_module_major = 0;  // of nvidia-fs; 0: it is not there
     unsigned kernel_module_minor = 0;
-    char rest[1016] = {};
+    size_t poll_threshold = 0;
+    size_t most_direct = 0;
+    unsigned supported = 0;  // bits, by CufileSupport
+    unsigned control = 0;    // bits: 0 polls, 1 may copy through host memory
+    unsigned features = 0;
+    unsigned device_cache_kib = 0;
+    unsigned buffer_cache_kib = 0;
+    unsigned pinned_kib = 0;
+    unsigned batch = 0;
+    unsigned batch_timeout_ms = 0;
+    char later[968] = {};
+};
+enum CufileSupport : unsigned {
+    kCufileNvmeByPci = 11,  // NVMe by the kernel's own peer-to-peer copies, without nvidia-fs
 };
 using PFN_cuFileDriverOpen = CufileError (*)();
 using PFN_cuFileDriverGetProperties = CufileError (*)(CufileProperties*);

@@ -31,16 +31,20 @@ class CufileStorage final : public DirectStorage {
                            find(library, "cuFileWrite", write_);
         if (!whole)
             return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} lacks functions of cuFile", name);
-        if (const CufileError error = open(); error.error != 0)
+        // The program may have opened it for itself.
+        if (const CufileError error = open(); error.error != 0 && error.error != kCufileAlreadyOpen)
             return failure(MPI_ERR_UNSUPPORTED_OPERATION, "cuFileDriverOpen: error {}",
                            error.error);
         CufileProperties facts;
-        if (const CufileError error = properties(&facts);
-            error.error != 0 || facts.kernel_module_major == 0)
-            return failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                           "the kernel module nvidia-fs is not loaded: {} would copy through host "
-                           "memory",
-                           name);
+        if (const CufileError error = properties(&facts); error.error != 0)
+            return failure(MPI_ERR_UNSUPPORTED_OPERATION, "cuFileDriverGetProperties: error {}",
+                           error.error);
+        if (facts.kernel_module_major == 0 && (facts.supported >> kCufileNvmeByPci & 1) == 0)
+            return failure(
+                MPI_ERR_UNSUPPORTED_OPERATION,
+                "the kernel module nvidia-fs is not loaded, and the kernel itself copies "
+                "nothing between NVMe and GPUs: {} would copy through host memory",
+                name);
         return success();
     }
 

@@ -16,8 +16,8 @@ constexpr std::size_t kMaxExports = 4096;  // remembered handles; beyond it they
 std::uint64_t new_origin(const void* self) {
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     const auto place = reinterpret_cast<std::uintptr_t>(self);
-    return (static_cast<std::uint64_t>(getpid()) << 40) ^ static_cast<std::uint64_t>(now) ^
-           (place >> 4);
+    return static_cast<std::uint64_t>(getpid()) << 32 |
+           static_cast<std::uint32_t>(static_cast<std::uint64_t>(now) ^ (place >> 4));
 }
 
 bool refused_for_good(CUresult result) {
@@ -25,6 +25,10 @@ bool refused_for_good(CUresult result) {
 }
 
 }  // namespace
+
+int process_of(std::uint64_t origin) {
+    return static_cast<int>(origin >> 32);
+}
 
 Exports::Exports(Driver& driver) : driver_(driver), origin_(new_origin(this)) {}
 

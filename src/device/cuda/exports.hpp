@@ -29,6 +29,9 @@ inline std::uint64_t descriptor_key(const IpcHandle& handle) {
     return handle.kind == IpcKind::pool ? handle.pool : handle.buffer_id;
 }
 
+// The process whose exports have that origin.
+int process_of(std::uint64_t origin);
+
 class Exports {
   public:
     explicit Exports(Driver& driver);

@@ -42,7 +42,8 @@ void GpuTable::add(CUdevice device, int ordinal) {
         read_memory_rate(driver_.cu, call, device, traits);
         description = model::describe(machine_, traits);
     }
-    if (!description.problem.ok()) log::warn("cuda: {}", description.problem.text());
+    if (!description.problem.ok() && ordinal == 0)  // it is of all of them
+        log::warn("cuda: {}", description.problem.text());
     log::info("cuda: gpu {} is {}, {}", ordinal, traits.name, model::origin_text(description));
     Gpu gpu;
     gpu.device = device;

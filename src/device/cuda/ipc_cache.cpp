@@ -2,10 +2,12 @@
 #include "device/cuda/ipc_cache.hpp"
 
 #include "base/log.hpp"
+#include "device/cuda/exports.hpp"
 #include "device/cuda/pointer_query.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace gantry::device::cuda {
 
@@ -176,20 +178,35 @@ Access IpcCache::access(const IpcHandle& handle, int gpu) {
     return Access::never;
 }
 
-void IpcCache::forget(std::uint64_t buffer_id, const Uuid& gpu) {
+template <class Is>
+void IpcCache::forget_if(Is meant) {
     for (Iterator mapping = mappings_.begin(); mapping != mappings_.end();) {
-        const bool meant = mapping->handle.buffer_id == buffer_id && mapping->handle.gpu == gpu;
-        if (meant && mapping->users == 0) {
+        const bool its = meant(mapping->handle);
+        if (its && mapping->users == 0) {
             mapping = unmap(mapping);
         } else {
-            if (meant) mapping->doomed = true;
+            if (its) mapping->doomed = true;
             ++mapping;
         }
     }
-    refused_.remove_if([&](const IpcHandle& handle) {
+    refused_.remove_if(meant);
+}
+
+void IpcCache::forget(std::uint64_t buffer_id, const Uuid& gpu) {
+    forget_if([&](const IpcHandle& handle) {
         return handle.buffer_id == buffer_id && handle.gpu == gpu;
     });
     imports_.forget(buffer_id);
+}
+
+void IpcCache::forget_ended_processes(bool (*has_ended)(int)) {
+    std::vector<std::pair<int, bool>> asked;  // a few processes of one node
+    forget_if([&](const IpcHandle& handle) {
+        const int process = process_of(handle.origin);
+        for (const auto& [known, ended] : asked)
+            if (known == process) return ended;
+        return asked.emplace_back(process, has_ended(process)).second;
+    });
 }
 
 const IpcCache::Mapping* IpcCache::find(const void* address) const {

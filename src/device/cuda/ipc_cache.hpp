@@ -74,6 +74,8 @@ class IpcCache {
     // The exporter freed this buffer. Exporters count alone, so another one's buffer may have the
     // same number: closing that too is harmless.
     void forget(std::uint64_t buffer_id, const Uuid& gpu);
+    // `has_ended` is asked once for each process that exported something: it costs system calls.
+    void forget_ended_processes(bool (*has_ended)(int process));
     // The mapping around an address; null for other memory.
     const Mapping* find(const void* address) const;
     // One whose addresses this process's own memory has now: its context went unnoticed. Null: none.
@@ -102,6 +104,8 @@ class IpcCache {
     void note_size();
     Iterator lost(Iterator mapping);
     bool is_refused(const IpcHandle& handle) const;
+    template <class Is>
+    void forget_if(Is meant);
     const Hidden* tried_on(int gpu, const Uuid& hidden) const;
     void note_try(const IpcHandle& handle, int gpu, const Imports::Mapped& mapped);
 

@@ -54,7 +54,7 @@ ResidentCopies::ResidentCopies(Driver& driver, const Context& context, const Gpu
     : driver_(driver),
       context_(context),
       settings_(settings),
-      residency_(facts, settings.linger),
+      residency_(facts, settings.idle_timeout),
       module_(driver, settings.kernels && residency_.possible()) {}
 
 // Looks whether the kernel has said that it takes no more.
@@ -74,8 +74,8 @@ bool ResidentCopies::stays(Nanoseconds now) {
         kernel_ = Kernel::stays;
     }
     const Nanoseconds margin = settings_.resident_margin;
-    return now < std::max({launched_at_, last_item_at_, link_busy_until_}) + residency_.linger() -
-                     margin &&
+    return now < std::max({launched_at_, last_item_at_, link_busy_until_}) +
+                     residency_.idle_timeout() - margin &&
            now < launched_at_ + residency_.life() - margin;
 }
 
@@ -145,13 +145,13 @@ bool ResidentCopies::would_cut_through(Ends ends) const {
            !ring_.has_ended(launch_, first_untaken);
 }
 
-bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
+bool ResidentCopies::take_cut_through(const Copy& copy, Ends ends, User& user) {
     if (kernel_ == Kernel::none || !residency_.cuts_through(ends)) return false;
     const bool out = ends == Ends::to_host;
     const Nanoseconds now = SteadyClock{}.now();
     const Nanoseconds begin = std::max(now, link_busy_until_);
     if (!out && begin - now > kMostBacklog) return false;
-    if (out && !residency_.pays_to_flow(copy.bytes)) return false;
+    if (out && !residency_.cut_through_pays(copy.bytes)) return false;
     const Nanoseconds until = begin + (out ? residency_.takes_to_leave(copy.bytes) : 0);
     if (!stays(now) || until >= launched_at_ + residency_.life() - settings_.resident_margin)
         return false;
@@ -177,7 +177,7 @@ bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
     std::uint64_t* const counted =
         cuts_through && copy.pieces.message > 0 ? &counts_.cuts_through : nullptr;
     took(copy, user, first, share, false, counted, now, out ? until : 0);
-    if (cuts_through) saved_ += residency_.saving_of_flow(ends, copy.bytes);
+    if (cuts_through) saved_ += residency_.saving_of_cut_through(ends, copy.bytes);
     return true;
 }
 
@@ -205,9 +205,10 @@ bool ResidentCopies::may_launch() {
     return kernel_ == Kernel::none || (settings_.resident_margin >= 0 && has_ended());
 }
 
-void ResidentCopies::consider_flow(Ends ends, Bytes message) {
+void ResidentCopies::consider_cut_through(Ends ends, Bytes message) {
     if (may_launch() && residency_.cuts_through(ends) &&
-        residency_.invest_in_flow(ends, message, SteadyClock{}.now(), settings_.neighbours) &&
+        residency_.invest_in_cut_through(ends, message, SteadyClock{}.now(),
+                                         settings_.neighbours) &&
         prepare())
         launch();
 }
@@ -235,8 +236,8 @@ bool ResidentCopies::prepare() {
 bool ResidentCopies::launch() {
     launch_ = launch_ % CopyRing::kMostLaunches + 1;
     kernels::Resident work = CopyRing::parameters(
-        memory_.device(), next_, launch_, residency_.linger(), residency_.life(), residency_.pace(),
-        residency_.is_time_sliced() ? kPreempted : 0);
+        memory_.device(), next_, launch_, residency_.idle_timeout(), residency_.life(),
+        residency_.pace(), residency_.is_time_sliced() ? kPreempted : 0);
     void* parameters[] = {&work};
     launched_at_ = SteadyClock{}.now();
     link_busy_until_ = 0;

@@ -2,7 +2,7 @@
 //
 // ResidentCopies: small copies of one context by a persistent kernel
 // (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from host
-// memory (streams.hpp); and those of messages that flow (Device::cut_through). It makes short reductions,
+// memory (streams.hpp); and those of messages that are cut through (Device::cut_through). It makes short reductions,
 // too (resident_together.cpp). Starting one is a few stores
 // to page-locked memory, its end a load; the driver is called only to ask whether the program's host
 // memory of more than a kibibyte is page-locked still.
@@ -55,9 +55,9 @@ class ResidentCopies {
     bool pending() const { return !flights_.empty(); }
     // False: no kernel stays, it gains nothing on these copies, or its ring is full.
     bool take(const Copy& copy, const Way& way, Copies copies, User& user);
-    // A copy to or from page-locked memory of ours, as part of a message that flows through slots
+    // A copy to or from page-locked memory of ours, as part of a message cut through slots
     // (Device::cut_through). False: no kernel stays for long enough, or its ring is full.
-    bool take_flow(const Copy& copy, Ends ends, User& user);
+    bool take_cut_through(const Copy& copy, Ends ends, User& user);
     // Copy::parts, and a short reduction: by as many items as they need, with one end. Only what suits.
     bool take_parts(const Copy& copy, std::span<const CopyPart> parts, User& user);
     bool take_reduction(const Reduce& reduction, const Copy& copy, User& user);
@@ -66,7 +66,7 @@ class ResidentCopies {
     static bool suits(const Reduce& reduction);
     bool would_cut_through(Ends ends) const;
     // Such a message was begun another way.
-    void consider_flow(Ends ends, Bytes message);
+    void consider_cut_through(Ends ends, Bytes message);
     // A copy that it could have taken was started another way, with the context current: launches a
     // kernel if one shall stay from now on.
     void consider(Ends ends, Copies copies);

@@ -28,21 +28,21 @@ Order in_rows(const Order& order) {
 }
 
 // Of a copy that a kernel may have, said before its memory can be gone.
-Engine engine_of(Lane lane) {
-    switch (lane) {
-        case Lane::d2h: return Engine::d2h;
-        case Lane::h2d: return Engine::h2d;
-        case Lane::d2d: return Engine::d2d;
-        case Lane::peer: break;
+Engine engine_of(Queue queue) {
+    switch (queue) {
+        case Queue::d2h: return Engine::d2h;
+        case Queue::h2d: return Engine::h2d;
+        case Queue::d2d: return Engine::d2d;
+        case Queue::peer: break;
     }
     return Engine::peer;
 }
 
-// GPUs of a node with lanes of their own; more share them, and wait for each other.
+// GPUs of a node with queues of their own; more share them, and wait for each other.
 constexpr std::size_t kPeers = 16;
 
-Ends ends_of_flow(Lane lane) {
-    return lane == Lane::d2h ? Ends::to_host : Ends::from_host;
+Ends ends_of_cut_through(Queue queue) {
+    return queue == Queue::d2h ? Ends::to_host : Ends::from_host;
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts,
       context_(context),
       settings_(settings),
       rows_into_shared_gpu_(facts),
-      lanes_(static_cast<std::size_t>(Lane::peer) + 2 * kPeers),
-      flags_(driver, lanes_.size(), Flags::kCacheLine, settings.flags),
+      queues_(static_cast<std::size_t>(Queue::peer) + 2 * kPeers),
+      flags_(driver, queues_.size(), Flags::kCacheLine, settings.flags),
       resident_(driver, context, facts, settings),
       small_(driver, context, facts, settings, resident_, Sizes::small),
       large_(driver, context, facts, settings, resident_, Sizes::large),
@@ -73,12 +73,12 @@ void Streams::make_ready() {
     reductions_.make_ready();
 }
 
-std::size_t Streams::lane(const Order& order) const {
-    std::size_t index = static_cast<std::size_t>(order.lane);
+std::size_t Streams::queue(const Order& order) const {
+    std::size_t index = static_cast<std::size_t>(order.queue);
     // Copies to another GPU and from it use the two directions of one link: at once.
-    if (order.lane == Lane::peer)
+    if (order.queue == Queue::peer)
         index += 2 * (static_cast<std::size_t>(std::max(order.peer, 0)) % kPeers) + order.outwards;
-    GANTRY_ASSERT(index < lanes_.size());
+    GANTRY_ASSERT(index < queues_.size());
     return index;
 }
 
@@ -91,43 +91,44 @@ bool Streams::start(const Order& order, Completion& done) {
             return !lost_;
         }
     }
-    const std::size_t index = lane(order);
-    LaneState& lane = use(index);
-    const Copies copies = lane.pending.empty() ? Copies::alone : Copies::in_a_row;
+    const std::size_t index = queue(order);
+    QueueState& queue = use(index);
+    const Copies copies = queue.pending.empty() ? Copies::alone : Copies::in_a_row;
     const bool brief = order.reduction != nullptr && copies == Copies::alone &&
                        ResidentCopies::suits(*order.reduction);
-    if (brief && resident_.take_reduction(*order.reduction, order.copy, lane.taken)) {
-        push_taken(lane, order.copy, done);
-        lane.pending.back().reduction = std::make_unique<KeptReduction>(*order.reduction);
+    if (brief && resident_.take_reduction(*order.reduction, order.copy, queue.taken)) {
+        push_taken(queue, order.copy, done);
+        queue.pending.back().reduction = std::make_unique<KeptReduction>(*order.reduction);
         return true;
     }
     if (suits_a_kernel(order, copies)) {
         Copy copy = order.copy;
-        if (copy.engine == Engine::automatic) copy.engine = engine_of(order.lane);
-        if (resident_.take(copy, *order.resident, copies, lane.taken)) {
-            push_taken(lane, copy, done);
+        if (copy.engine == Engine::automatic) copy.engine = engine_of(order.queue);
+        if (resident_.take(copy, *order.resident, copies, queue.taken)) {
+            push_taken(queue, copy, done);
             return true;
         }
     }
-    return start_in_lane(order, index, brief, done);
+    return start_in_queue(order, index, brief, done);
 }
 
-Streams::LaneState& Streams::use(std::size_t index) {
-    LaneState& lane = lanes_[index];
-    if (!std::exchange(lane.used, true)) used_.push_back(index);
-    return lane;
+Streams::QueueState& Streams::use(std::size_t index) {
+    QueueState& queue = queues_[index];
+    if (!std::exchange(queue.used, true)) used_.push_back(index);
+    return queue;
 }
 
-void Streams::push_taken(LaneState& lane, const Copy& copy, Completion& done) {
-    lane.pending.push_back({&done, nullptr, 0, copy, {}, 0, By::resident, nullptr, nullptr});
+void Streams::push_taken(QueueState& queue, const Copy& copy, Completion& done) {
+    queue.pending.push_back({&done, nullptr, 0, copy, {}, 0, By::resident, nullptr, nullptr});
     ++in_flight_;
 }
 
 bool Streams::cut_through(const Order& order, Completion& done) {
     if (lost_) return false;
-    LaneState& lane = use(this->lane(order));
-    if (!resident_.take_flow(order.copy, ends_of_flow(order.lane), lane.taken)) return false;
-    push_taken(lane, order.copy, done);
+    QueueState& queue = use(this->queue(order));
+    if (!resident_.take_cut_through(order.copy, ends_of_cut_through(order.queue), queue.taken))
+        return false;
+    push_taken(queue, order.copy, done);
     return true;
 }
 
@@ -137,30 +138,30 @@ bool Streams::suits_a_kernel(const Order& order, Copies copies) {
            (copies == Copies::alone && order.copy.bytes <= kMostBetweenGpus);
 }
 
-Issued Streams::issue_in(const LaneState& lane, const Order& order) {
+Issued Streams::issue_in(const QueueState& queue, const Order& order) {
     if (order.reduction != nullptr) {
-        if (reductions_.start(*order.reduction, lane.stream)) return {CUDA_SUCCESS, 1, ""};
+        if (reductions_.start(*order.reduction, queue.stream)) return {CUDA_SUCCESS, 1, ""};
         return {CUDA_ERROR_NOT_SUPPORTED, 0, nullptr};
     }
     if (order.from_host && rows_into_shared_gpu_.suit(order.copy.bytes, settings_.neighbours))
-        return issue(driver_, row_kernel_, in_rows(order), lane.stream);
-    return issue(driver_, row_kernel_, order, lane.stream);
+        return issue(driver_, row_kernel_, in_rows(order), queue.stream);
+    return issue(driver_, row_kernel_, order, queue.stream);
 }
 
-bool Streams::start_in_lane(const Order& order, std::size_t index, bool brief, Completion& done) {
+bool Streams::start_in_queue(const Order& order, std::size_t index, bool brief, Completion& done) {
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());
         return false;
     }
-    LaneState& lane = lanes_[index];
+    QueueState& queue = queues_[index];
     Issued issued{CUDA_SUCCESS, 0, "cuStreamCreate for a copy"};
-    if (lane.stream == nullptr) issued.result = create_stream(driver_, lane.stream);
-    const bool alone = lane.pending.empty();
+    if (queue.stream == nullptr) issued.result = create_stream(driver_, queue.stream);
+    const bool alone = queue.pending.empty();
     std::uint32_t flag = 0;
     if (issued.result == CUDA_SUCCESS) {
         if (alone && order.may_be_written) flag = write_word(order, index);
-        if (flag == 0) issued = issue_in(lane, order);
+        if (flag == 0) issued = issue_in(queue, order);
     }
     Status failure;
     if (issued.result != CUDA_SUCCESS) {
@@ -183,8 +184,8 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, bool brief, C
     const bool for_others = order.copy.word != nullptr;
     if (flag == 0 && alone && (for_others || order.copy.notice == Notice::flag) && flags_.ready())
         write_flag(index, pending);
-    if (pending.flag == 0) pending.event = record(lane.stream);
-    lane.pending.push_back(std::move(pending));
+    if (pending.flag == 0) pending.event = record(queue.stream);
+    queue.pending.push_back(std::move(pending));
     ++in_flight_;
     const Copies copies = alone ? Copies::alone : Copies::in_a_row;
     if (suits_a_kernel(order, copies))
@@ -192,40 +193,40 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, bool brief, C
     else if (brief)
         resident_.consider(Ends::devices, Copies::alone);
     else if (order.may_cut_through && order.copy.pieces.message > 0)
-        resident_.consider_flow(ends_of_flow(order.lane), order.copy.pieces.message);
+        resident_.consider_cut_through(ends_of_cut_through(order.queue), order.copy.pieces.message);
     return true;
 }
 
 void Streams::write_flag(std::size_t index, Pending& pending) {
-    LaneState& lane = lanes_[index];
-    const std::uint32_t next = lane.next_flag();
+    QueueState& queue = queues_[index];
+    const std::uint32_t next = queue.next_flag();
     const Copy& copy = pending.copy;
     if (copy.word == nullptr) {
-        if (flags_.write(lane.stream, index, next)) pending.flag = next;
-    } else if (flags_.write(lane.stream, device_address(copy.word), copy.number)) {
+        if (flags_.write(queue.stream, index, next)) pending.flag = next;
+    } else if (flags_.write(queue.stream, device_address(copy.word), copy.number)) {
         pending.flag = copy.number;
         pending.word = copy.word;
     }
 }
 
-// What no kernel took goes by a copy engine, and keeps its place in the lane.
+// What no kernel took goes by a copy engine, and keeps its place in the queue.
 void Streams::start_untaken(std::size_t index) {
-    LaneState& lane = lanes_[index];
+    QueueState& queue = queues_[index];
     const Current current(driver_, context_);
     if (!current.ok()) return abandon(current.result());
     CUresult refused = CUDA_SUCCESS;
-    if (lane.stream == nullptr) refused = create_stream(driver_, lane.stream);
-    if (refused != CUDA_SUCCESS) lane.stream = nullptr;
-    int ended = lane.taken.told_later(), untaken = lane.taken.take_untaken();
-    for (Pending& each : lane.pending) {
+    if (queue.stream == nullptr) refused = create_stream(driver_, queue.stream);
+    if (refused != CUDA_SUCCESS) queue.stream = nullptr;
+    int ended = queue.taken.told_later(), untaken = queue.taken.take_untaken();
+    for (Pending& each : queue.pending) {
         if (each.by != By::resident || ended-- > 0) continue;
         if (untaken-- == 0) break;
         Issued issued{refused, 0, "cuStreamCreate for a copy"};
         if (refused == CUDA_SUCCESS) {
-            Order order{each.copy, static_cast<Lane>(index)};
-            order.from_host = order.lane == Lane::h2d;
+            Order order{each.copy, static_cast<Queue>(index)};
+            order.from_host = order.queue == Queue::h2d;
             if (each.reduction != nullptr) order.reduction = &each.reduction->reduce;
-            issued = issue_in(lane, order);
+            issued = issue_in(queue, order);
         }
         if (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)
             return abandon(issued.result);
@@ -237,7 +238,7 @@ void Streams::start_untaken(std::size_t index) {
                               "a reduction {}: no kernel can make it", describe(each.copy));
         }
         each.by = issued.started > 0 ? By::stream : By::nobody;
-        if (issued.started > 0) each.event = record(lane.stream);
+        if (issued.started > 0) each.event = record(queue.stream);
     }
 }
 
@@ -250,9 +251,9 @@ std::uint32_t Streams::write_word(const Order& order, std::size_t index) {
     if ((bytes != 4 && bytes != 8) || to % bytes != 0 || !flags_.writes_words()) return 0;
     std::uint64_t word = 0;
     std::memcpy(&word, order.copy.source, bytes);
-    LaneState& lane = lanes_[index];
-    const std::uint32_t flag = lane.next_flag();
-    return flags_.write_behind_word(lane.stream, index, flag, to, word, bytes) ? flag : 0;
+    QueueState& queue = queues_[index];
+    const std::uint32_t flag = queue.next_flag();
+    return flags_.write_behind_word(queue.stream, index, flag, to, word, bytes) ? flag : 0;
 }
 
 // As many as one message ever has copies in flight, so that which of them meet does not decide
@@ -277,34 +278,34 @@ CUevent Streams::record(CUstream stream) {
     return nullptr;
 }
 
-// The head of that lane has a flag, and it shows.
+// The head of that queue has a flag, and it shows.
 bool Streams::flag_shows(std::size_t index) {
-    const LaneState& lane = lanes_[index];
-    if (lane.pending.empty() || lane.pending.front().flag == 0) return false;
-    const Pending& head = lane.pending.front();
+    const QueueState& queue = queues_[index];
+    if (queue.pending.empty() || queue.pending.front().flag == 0) return false;
+    const Pending& head = queue.pending.front();
     if (head.word == nullptr) return flags_.reached(index, head.flag);
     return __atomic_load_n(head.word, __ATOMIC_ACQUIRE) == head.flag;
 }
 
 // Whether the driver must be asked about the head: it has no flag, or none shows for long.
-bool Streams::doubtful(LaneState& lane) const {
-    if (lane.pending.empty() || lane.pending.front().by != By::stream) return false;
-    if (lane.pending.front().flag == 0) return true;
-    return lane.doubt.is_due();
+bool Streams::doubtful(QueueState& queue) const {
+    if (queue.pending.empty() || queue.pending.front().by != By::stream) return false;
+    if (queue.pending.front().flag == 0) return true;
+    return queue.doubt.is_due();
 }
 
 // Told without asking the driver; false when there is nothing to tell.
 bool Streams::tell_head(std::size_t index) {
-    LaneState& lane = lanes_[index];
-    if (lane.pending.empty()) return false;
-    if (lane.pending.front().by == By::resident) {
-        std::optional<Status> end = lane.taken.take_end();
+    QueueState& queue = queues_[index];
+    if (queue.pending.empty()) return false;
+    if (queue.pending.front().by == By::resident) {
+        std::optional<Status> end = queue.taken.take_end();
         if (!end) return false;
-        complete_head(lane, std::move(*end));
+        complete_head(queue, std::move(*end));
         return true;
     }
-    if (lane.pending.front().by == By::stream && !flag_shows(index)) return false;
-    complete_head(lane, std::move(lane.pending.front().failure));
+    if (queue.pending.front().by == By::stream && !flag_shows(index)) return false;
+    complete_head(queue, std::move(queue.pending.front().failure));
     return true;
 }
 
@@ -324,7 +325,7 @@ int Streams::progress() {
                together_pending = together_.pending();
     if (resident_.pending()) resident_.progress();
     for (const std::size_t index : used_)
-        if (lanes_[index].taken.has_untaken() && !lost()) start_untaken(index);
+        if (queues_[index].taken.has_untaken() && !lost()) start_untaken(index);
     int fused = small_pending && !lost() ? small_.progress() : 0;
     if (large_pending && !lost()) fused += large_.progress();
     if (together_pending && !lost()) fused += together_.progress();
@@ -334,14 +335,14 @@ int Streams::progress() {
     }
     if (in_flight_ == 0) return fused;
     bool ask = false;
-    // Who is told of an end may start the first copy of another lane.
+    // Who is told of an end may start the first copy of another queue.
     for (std::size_t each = 0; each < used_.size(); ++each) {
         const std::size_t index = used_[each];
-        LaneState& lane = lanes_[index];
+        QueueState& queue = queues_[index];
         while (tell_head(index)) {
         }
-        lane.ask = doubtful(lane);
-        ask = ask || lane.ask;
+        queue.ask = doubtful(queue);
+        ask = ask || queue.ask;
     }
     if (!ask) return fused + before - in_flight_;
     const Current current(driver_, context_);
@@ -351,10 +352,10 @@ int Streams::progress() {
     }
     // Each question costs as much as telling of an end does: the first end is told of at once.
     for (std::size_t each = 0; each < used_.size(); ++each) {
-        LaneState& lane = lanes_[used_[each]];
+        QueueState& queue = queues_[used_[each]];
         const int asked_at = in_flight_;
-        while (!lost_ && lane.ask && !lane.pending.empty() && in_flight_ == asked_at &&
-               finish_head(lane)) {
+        while (!lost_ && queue.ask && !queue.pending.empty() && in_flight_ == asked_at &&
+               finish_head(queue)) {
         }
         if (in_flight_ != asked_at) break;
     }
@@ -362,26 +363,26 @@ int Streams::progress() {
 }
 
 // False when the head is not done yet.
-bool Streams::finish_head(LaneState& lane) {
-    Pending& head = lane.pending.front();
-    if (head.by != By::stream) return tell_head(static_cast<std::size_t>(&lane - lanes_.data()));
+bool Streams::finish_head(QueueState& queue) {
+    Pending& head = queue.pending.front();
+    if (head.by != By::stream) return tell_head(static_cast<std::size_t>(&queue - queues_.data()));
     const CUresult result = head.event != nullptr
                                 ? driver_.call(driver_.cu.cuEventQuery, head.event)
-                                : driver_.call(driver_.cu.cuStreamQuery, lane.stream);
+                                : driver_.call(driver_.cu.cuStreamQuery, queue.stream);
     if (result == CUDA_ERROR_NOT_READY) return false;
     if (is_lost(result)) {
         abandon(result);
         return true;
     }
     if (result == CUDA_SUCCESS) {
-        complete_head(lane, std::move(head.failure));
+        complete_head(queue, std::move(head.failure));
         return true;
     }
     Status failure = driver_.failed(
         head.event != nullptr ? "cuEventQuery after a copy" : "cuStreamQuery after a copy", result,
         describe(head.copy));
     if (head.event == nullptr) {
-        complete_head(lane, head.failure.ok() ? std::move(failure) : std::move(head.failure));
+        complete_head(queue, head.failure.ok() ? std::move(failure) : std::move(head.failure));
         return true;
     }
     // The event says nothing about the copy any more: from now on the stream tells.
@@ -390,9 +391,9 @@ bool Streams::finish_head(LaneState& lane) {
     return true;
 }
 
-void Streams::complete_head(LaneState& lane, Status status) {
-    const Pending head = std::move(lane.pending.front());
-    lane.pending.pop_front();
+void Streams::complete_head(QueueState& queue, Status status) {
+    const Pending head = std::move(queue.pending.front());
+    queue.pending.pop_front();
     --in_flight_;
     if (head.event != nullptr) free_events_.push_back(head.event);
     row_kernel_.give_back(head.tables);

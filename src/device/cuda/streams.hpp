@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Streams: Gantry's own non-blocking streams in one context, and the copies in flight on them.
-// There is one lane per direction, since the directions have engines of their own, and one per peer
+// There is one queue per direction, since the directions have engines of their own, and one per peer
 // GPU:
 //
-//   lane   d2h  [copy, event] [copy, event] ...   progress() looks at the head of each lane;
-//          h2d                                    copies of a lane end in order
+//   queue   d2h  [copy, event] [copy, event] ...   progress() looks at the head of each queue;
+//          h2d                                    copies of a queue end in order
 //          d2d
 //          peer 0, peer 1, ...
 //
-// The end of a copy that is alone in its lane may be seen by a flag (flags.hpp): looking at it is a
+// The end of a copy that is alone in its queue may be seen by a flag (flags.hpp): looking at it is a
 // load, and no call of the driver is made unless it does not show for a millisecond. It is the word
 // that somebody else waits for, if the copy names one. Copies between devices that come together have
 // ways of their own (fused.hpp).
 //
 // Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from host memory, too,
-// and short reductions. They have their place in the lane, and are told in their turn, although no stream knows of them.
+// and short reductions. They have their place in the queue, and are told in their turn, although no stream knows of them.
 //
 // A copy that the driver refused, or whose event failed, completes only when the stream is known to
 // be done with it, or when the context is known to be dead;
@@ -60,7 +60,7 @@ class Streams {
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
     bool start(const Order& order, Completion& done);
-    // Device::cut_through(), of lanes d2h and h2d.
+    // Device::cut_through(), of queues d2h and h2d.
     bool cut_through(const Order& order, Completion& done);
     // Of a copy in parts. False: nothing has happened.
     bool copy_parts(const Copy& copy, Completion& done) {
@@ -103,11 +103,11 @@ class Streams {
         Status failure;  // what went wrong after the copy had started
         RowTables::Held tables = 0;
         By by = By::stream;
-        const std::uint32_t* word = nullptr;         // the flag, where it is not the lane's
+        const std::uint32_t* word = nullptr;         // the flag, where it is not the queue's
         std::unique_ptr<KeptReduction> reduction{};  // that the kernel makes instead of a copy
     };
-    // The copies of a lane that a kernel which stays has: those before the first that was not taken
-    // are told with the lane's others.
+    // The copies of a queue that a kernel which stays has: those before the first that was not taken
+    // are told with the queue's others.
     class Taken final : public ResidentCopies::User {
       public:
         void ended() override { ++ended_; }
@@ -127,7 +127,7 @@ class Streams {
         int ended_ = 0, failed_ = 0, untaken_ = 0;
         Status why_;
     };
-    struct LaneState {
+    struct QueueState {
         CUstream stream = nullptr;
         std::deque<Pending> pending;
         std::uint32_t flags = 0;  // written so far
@@ -142,40 +142,40 @@ class Streams {
         }
     };
     bool fused_pending() const { return small_.pending() || large_.pending(); }
-    std::size_t lane(const Order& order) const;
+    std::size_t queue(const Order& order) const;
     static bool suits_a_kernel(const Order& order, Copies copies);
-    Issued issue_in(const LaneState& lane, const Order& order);
-    LaneState& use(std::size_t index);
-    void push_taken(LaneState& lane, const Copy& copy, Completion& done);
+    Issued issue_in(const QueueState& queue, const Order& order);
+    QueueState& use(std::size_t index);
+    void push_taken(QueueState& queue, const Copy& copy, Completion& done);
     // `brief`: a reduction that a persistent kernel would take.
-    bool start_in_lane(const Order& order, std::size_t index, bool brief, Completion& done);
+    bool start_in_queue(const Order& order, std::size_t index, bool brief, Completion& done);
     void write_flag(std::size_t index, Pending& pending);
     void start_untaken(std::size_t index);
     void close_all();
     std::uint32_t write_word(const Order& order, std::size_t index);
     bool flag_shows(std::size_t index);
-    bool doubtful(LaneState& lane) const;
+    bool doubtful(QueueState& queue) const;
     void create_events();
     CUevent record(CUstream stream);
-    bool finish_head(LaneState& lane);
+    bool finish_head(QueueState& queue);
     bool tell_head(std::size_t index);
-    void complete_head(LaneState& lane, Status status);
-    void abandon_head(LaneState& lane, CUresult why);
+    void complete_head(QueueState& queue, Status status);
+    void abandon_head(QueueState& queue, CUresult why);
 
     Driver& driver_;
     Context context_;
     const CopySettings& settings_;
     RowsIntoSharedGpu rows_into_shared_gpu_;
-    std::vector<LaneState> lanes_;
+    std::vector<QueueState> queues_;
     std::vector<std::size_t> used_;  // those that copies went through: most GPUs are nobody's here
-    Flags flags_;                    // one of each lane
+    Flags flags_;                    // one of each queue
     ResidentCopies resident_;
     FusedCopies small_, large_;
     TogetherCopies together_;
     RowKernel row_kernel_;
     ReduceLauncher reductions_;
     std::vector<CUevent> free_events_;
-    std::vector<FusedQueue::Item> unstarted_;  // of lanes, when the context is gone
+    std::vector<FusedQueue::Item> unstarted_;  // of queues, when the context is gone
     int in_flight_ = 0;
     bool lost_ = false;
 };

@@ -19,29 +19,29 @@ void Streams::abandon(CUresult why) {
     row_kernel_.abandon();
     reductions_.abandon();
     free_events_.clear();
-    for (LaneState& lane : lanes_) {
-        lane.stream = nullptr;
-        while (!lane.pending.empty())
-            abandon_head(lane, why);
-        lane.taken = {};
+    for (QueueState& queue : queues_) {
+        queue.stream = nullptr;
+        while (!queue.pending.empty())
+            abandon_head(queue, why);
+        queue.taken = {};
     }
 }
 
-void Streams::abandon_head(LaneState& lane, CUresult why) {
-    Pending& head = lane.pending.front();
+void Streams::abandon_head(QueueState& queue, CUresult why) {
+    Pending& head = queue.pending.front();
     if (head.by == By::nobody) {
-        complete_head(lane, std::move(head.failure));
+        complete_head(queue, std::move(head.failure));
     } else if (head.by == By::stream) {
         head.event = nullptr;
-        complete_head(lane, driver_.failed("the context was destroyed during a copy", why,
-                                           describe(head.copy)));
-    } else if (std::optional<Status> end = lane.taken.take_end()) {
-        complete_head(lane, std::move(*end));
+        complete_head(queue, driver_.failed("the context was destroyed during a copy", why,
+                                            describe(head.copy)));
+    } else if (std::optional<Status> end = queue.taken.take_end()) {
+        complete_head(queue, std::move(*end));
     } else if (head.reduction != nullptr) {
-        complete_head(lane, context_destroyed(head.copy));
+        complete_head(queue, context_destroyed(head.copy));
     } else {
         unstarted_.push_back({head.copy, head.done});
-        lane.pending.pop_front();
+        queue.pending.pop_front();
         --in_flight_;
     }
 }
@@ -76,13 +76,13 @@ void Streams::close_all() {
     resident_.close();
     together_.close();
     flags_.close();
-    for (LaneState& lane : lanes_) {
-        if (lane.stream == nullptr) continue;
-        if (!lane.pending.empty()) driver_.call(driver_.cu.cuStreamSynchronize, lane.stream);
-        while (!lost_ && !lane.pending.empty() && finish_head(lane)) {
+    for (QueueState& queue : queues_) {
+        if (queue.stream == nullptr) continue;
+        if (!queue.pending.empty()) driver_.call(driver_.cu.cuStreamSynchronize, queue.stream);
+        while (!lost_ && !queue.pending.empty() && finish_head(queue)) {
         }
         if (lost_) return;
-        driver_.call(driver_.cu.cuStreamDestroy_v2, std::exchange(lane.stream, nullptr));
+        driver_.call(driver_.cu.cuStreamDestroy_v2, std::exchange(queue.stream, nullptr));
     }
     row_kernel_.close();  // nothing reads its tables any more
     reductions_.close();

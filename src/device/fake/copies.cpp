@@ -35,11 +35,11 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
         copy_now(copy, done, -1);
         if (ends)
             consider_resident(*ends, copies, copy.gpu);
-        else if (const std::optional<Ends> flowing = flowing_ends(copy);
+        else if (const std::optional<Ends> flowing = cut_through_ends(copy);
                  flowing && copy.pieces.message > 0)
             launch_resident(copy.gpu,
-                            resident(copy.gpu).consider_flow(*flowing, processor_.now(),
-                                                             copy.pieces.message, neighbours_));
+                            resident(copy.gpu).consider_cut_through(
+                                *flowing, processor_.now(), copy.pieces.message, neighbours_));
         return;
     }
     const bool suits_a_kernel =
@@ -88,15 +88,15 @@ bool FakeDevice::kernel_suits(const Copy& copy) const {
 
 void FakeDevice::let_kernels(bool copy, Nanoseconds stay) {
     launches_ = copy ? Launches::possible : Launches::none;
-    linger_ = copy ? stay : 0;
+    idle_timeout_ = copy ? stay : 0;
     for (GpuFacts& facts : facts_)
-        if (linger_ == 0) facts.let_no_kernel_stay();
+        if (idle_timeout_ == 0) facts.let_no_kernel_stay();
 }
 
 ResidentModel& FakeDevice::resident(int gpu) {
     const auto index = static_cast<std::size_t>(gpu);
     while (residents_.size() <= index)
-        residents_.emplace_back(facts_[residents_.size()], linger_);
+        residents_.emplace_back(facts_[residents_.size()], idle_timeout_);
     return residents_[index];
 }
 
@@ -152,7 +152,7 @@ void FakeDevice::launch_resident(int gpu, bool pays) {
     resident(gpu).launch(processor_.now(), gpus_.machine().gpu);
 }
 
-std::optional<Ends> FakeDevice::flowing_ends(const Copy& copy) {
+std::optional<Ends> FakeDevice::cut_through_ends(const Copy& copy) {
     if (copy.pieces.size == 0 || copy.bytes == 0 || copy.bytes > kMostCutThrough)
         return std::nullopt;
     Result<Place> from = place(copy.source, copy.bytes);
@@ -176,10 +176,10 @@ bool FakeDevice::cut_through(const Copy& copy, Completion* done) {
             return each.cuts_through(asked, processor_.now());
         });
     }
-    const std::optional<Ends> ends = flowing_ends(copy);
+    const std::optional<Ends> ends = cut_through_ends(copy);
     if (!ends || !resident(copy.gpu).cuts_through(*ends, processor_.now())) return false;
     const bool out = *ends == Ends::to_host;
-    if (out ? !resident(copy.gpu).pays_to_flow(copy.bytes)
+    if (out ? !resident(copy.gpu).cut_through_pays(copy.bytes)
             : resident(copy.gpu).has_backlog(processor_.now()))
         return false;
     ++in_flight_;
@@ -204,6 +204,7 @@ bool FakeDevice::cut_through(const Copy& copy, Completion* done) {
                 gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
                 std::memmove(to, from, bytes);
                 if (word != nullptr) *word = number;
+                if (on_end) on_end();
             });
         });
     if (never) {
@@ -212,7 +213,7 @@ bool FakeDevice::cut_through(const Copy& copy, Completion* done) {
     }
     gpus_.timeline().at(last.resident, [this, done, status] {
         if (dead_) return never_end_.push_back(done);
-        finished_.push_back({done, status, -1, true});
+        finish({done, status, -1, true});
     });
     return true;
 }
@@ -221,7 +222,7 @@ void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Copies copies, Co
     Result<Place> from = place(copy.source, copy.bytes);
     Result<Place> to = place(copy.destination, copy.bytes);
     if (!from.ok() || !to.ok()) {
-        finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy")});
+        finish({&done, (from.ok() ? to : from).status().with("fake copy")});
         return;
     }
     ++counts_.resident_copies, ++resident_.copies;
@@ -266,7 +267,7 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
     const Result<Place> from = place(copy.source, copy.bytes);
     const Result<Place> to = place(copy.destination, copy.bytes);
     if (!from.ok() || !to.ok()) {
-        finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy"), batch});
+        finish({&done, (from.ok() ? to : from).status().with("fake copy"), batch});
         return;
     }
     const Place source = from.value();
@@ -299,7 +300,7 @@ void FakeDevice::end_at(Nanoseconds end, const Copy& copy, const Place& source, 
         gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
         if (status.ok()) std::memmove(sink.bytes, source.bytes, bytes);
         if (word != nullptr) *word = number;
-        finished_.push_back({&done, status, batch, flag});
+        finish({&done, status, batch, flag});
     });
 }
 
@@ -352,7 +353,7 @@ void FakeDevice::launch(std::vector<FusedQueue::Item> together, int batch) {
                 std::memmove(to.value().bytes, from.value().bytes, each.copy.bytes);
                 status = faults_of[i];
             }
-            finished_.push_back({each.done, status, batch, true});
+            finish({each.done, status, batch, true});
         }
     });
 }
@@ -373,8 +374,7 @@ void FakeDevice::copy_in_one_call(const std::vector<FusedQueue::Item>& together,
         const Result<Place> from = place(each.copy.source, each.copy.bytes);
         const Result<Place> to = place(each.copy.destination, each.copy.bytes);
         if (!from.ok() || !to.ok()) {
-            finished_.push_back(
-                {each.done, (from.ok() ? to : from).status().with("fake copy"), batch});
+            finish({each.done, (from.ok() ? to : from).status().with("fake copy"), batch});
             continue;
         }
         model::Work work = work_of(each.copy, from.value(), to.value());

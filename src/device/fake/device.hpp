@@ -78,10 +78,12 @@ class FakeDevice final : public Device {
 
     Faults faults;
     bool has_gdrcopy = false;  // the machine does
-    // GANTRY_KERNELS and GANTRY_LINGER; before anything else is asked.
+    // GANTRY_KERNELS and GANTRY_IDLE_TIMEOUT; before anything else is asked.
     void let_kernels(bool copy, Nanoseconds stay);
     // What a network card wrote to this node's device memory shows from then on.
     std::function<void()> on_flush;
+    // Something ended, which this rank's next progress() sees; or a word was written that others see.
+    std::function<void()> on_end;
     const Counts& counts() const { return counts_; }
     void reset_counts() { counts_ = {}; }
     // The process died: its copies have no effect any more.
@@ -149,6 +151,10 @@ class FakeDevice final : public Device {
         FusedQueue waiting;
         int first_batch;
     };
+    void finish(Finished finished) {
+        finished_.push_back(std::move(finished));
+        if (on_end) on_end();
+    }
     static constexpr int kBatches = 2;  // of each
     Fused& fused_of(const Copy& copy) { return sizes_of(copy) == Sizes::small ? small_ : large_; }
     // Of those that wait, as many as go together.
@@ -166,7 +172,7 @@ class FakeDevice final : public Device {
     Copies beside(int gpu, Ends ends) const;
     // Of copies between host and device memory: whether a persistent kernel can make it.
     std::optional<Ends> resident_ends(const Copy& copy);
-    std::optional<Ends> flowing_ends(const Copy& copy);
+    std::optional<Ends> cut_through_ends(const Copy& copy);
     // When the last copies of a direction end, by a persistent kernel and otherwise: what starts
     // later ends later.
     struct LastEnds {
@@ -211,7 +217,7 @@ class FakeDevice final : public Device {
     std::vector<Completion*> never_end_;
     Counts counts_;
     Launches launches_ = Launches::possible;
-    Nanoseconds linger_ = 0;
+    Nanoseconds idle_timeout_ = 0;
     Fused small_, large_;
     std::vector<ResidentModel> residents_;  // by GPU
     std::map<std::pair<int, Ends>, LastEnds> last_ends_;

@@ -75,7 +75,7 @@ void FakeDevice::reduce(const Reduce& reduce, Completion& done) {
         if (dead_) return never_end_.push_back(&done);
         gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
         if (status.ok()) reduce_all(reduce, sources, bytes, destinations);
-        finished_.push_back({&done, status, -1, reduce.notice == Notice::flag});
+        finish({&done, status, -1, reduce.notice == Notice::flag});
     });
 }
 

@@ -14,7 +14,8 @@ namespace gantry::device::fake {
 
 class ResidentModel {
   public:
-    ResidentModel(const GpuFacts& facts, Nanoseconds linger) : residency_(facts, linger) {}
+    ResidentModel(const GpuFacts& facts, Nanoseconds idle_timeout)
+        : residency_(facts, idle_timeout) {}
 
     bool possible() const { return residency_.possible(); }
     bool makes(Ends ends) const { return residency_.makes(ends); }
@@ -34,7 +35,8 @@ class ResidentModel {
                      const model::Gpu& gpu) {
         saved_ += residency_.saving(ends, copies);
         residency_.took(now);
-        ends_ = std::min(std::max(ends_, now + residency_.linger()), starts_ + residency_.life());
+        ends_ =
+            std::min(std::max(ends_, now + residency_.idle_timeout()), starts_ + residency_.life());
         const auto at = [&](const model::CopyCost& link, Nanoseconds latency) {
             Nanoseconds& free = link_free_[static_cast<std::size_t>(ends)];
             free = std::max(free, now) + link.rate.time(bytes);
@@ -47,7 +49,7 @@ class ResidentModel {
         }
         return at(gpu.peer, gpu.kernel.resident);
     }
-    // Whether it runs, and takes parts of messages that flow.
+    // Whether it runs, and takes parts of messages that are cut through.
     bool cuts_through(Ends ends, Nanoseconds now) const {
         return now >= starts_ && now < ends_ && residency_.cuts_through(ends);
     }
@@ -56,7 +58,8 @@ class ResidentModel {
     void cut_through(Ends ends, Nanoseconds now, const Copy& copy, const model::Gpu& gpu,
                      const PieceEnd& piece_end) {
         const bool out = ends == Ends::to_host;
-        if (out || copy.pieces.cut_through) saved_ += residency_.saving_of_flow(ends, copy.bytes);
+        if (out || copy.pieces.cut_through)
+            saved_ += residency_.saving_of_cut_through(ends, copy.bytes);
         Nanoseconds& free = link_free_[static_cast<std::size_t>(ends)];
         free = std::max(free, now);
         for (Bytes begin = 0; begin < copy.bytes; begin += copy.pieces.size) {
@@ -66,15 +69,17 @@ class ResidentModel {
                       free + (out ? gpu.kernel.resident_out : gpu.kernel.resident_in));
         }
         residency_.took(free);
-        ends_ = std::min(std::max(ends_, free + residency_.linger()), starts_ + residency_.life());
+        ends_ = std::min(std::max(ends_, free + residency_.idle_timeout()),
+                         starts_ + residency_.life());
     }
     bool has_backlog(Nanoseconds now) const {
         return link_free_[static_cast<std::size_t>(Ends::to_host)] - now > kMostBacklog;
     }
-    bool pays_to_flow(Bytes bytes) const { return residency_.pays_to_flow(bytes); }
-    bool consider_flow(Ends ends, Nanoseconds now, Bytes message, const Neighbours* neighbours) {
+    bool cut_through_pays(Bytes bytes) const { return residency_.cut_through_pays(bytes); }
+    bool consider_cut_through(Ends ends, Nanoseconds now, Bytes message,
+                              const Neighbours* neighbours) {
         return possible() && residency_.cuts_through(ends) && !stays(now) && ends_ == 0 &&
-               residency_.invest_in_flow(ends, message, now, neighbours);
+               residency_.invest_in_cut_through(ends, message, now, neighbours);
     }
     // A copy goes the usual way: true when a kernel shall stay from now on.
     bool consider(Ends ends, Copies copies, Nanoseconds now, const Neighbours* neighbours) {
@@ -83,7 +88,7 @@ class ResidentModel {
     }
     void launch(Nanoseconds now, const model::Gpu& gpu) {
         starts_ = now + gpu.kernel.latency;
-        ends_ = starts_ + residency_.linger();
+        ends_ = starts_ + residency_.idle_timeout();
         saved_ = 0;
     }
 

@@ -61,7 +61,7 @@ void FakeDevice::copy_rows_of(const Copy& copy, std::span<const CopyPart> parts,
                 place(static_cast<std::byte*>(part.destination) + rows.destination,
                       whole(rows.destination_pitch, rows.destination_plane));
             if (!from.ok() || !to.ok()) {
-                finished_.push_back({&done, (from.ok() ? to : from).status().with("fake rows")});
+                finish({&done, (from.ok() ? to : from).status().with("fake rows")});
                 return;
             }
             work = work_of(copy, from.value(), to.value());
@@ -82,7 +82,7 @@ void FakeDevice::copy_rows_of(const Copy& copy, std::span<const CopyPart> parts,
         }
     }
     if (by_kernel && !reached) {
-        finished_.push_back(
+        finish(
             {&done, failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake rows: no kernel can move them")});
         return;
     }
@@ -119,7 +119,7 @@ void FakeDevice::copy_rows_of(const Copy& copy, std::span<const CopyPart> parts,
                     set.rows.width);
             }
         }
-        finished_.push_back({&done, status, -1, flag});
+        finish({&done, status, -1, flag});
     });
 }
 

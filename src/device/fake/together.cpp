@@ -52,7 +52,7 @@ void FakeDevice::copy_parts(const Copy& copy, Completion& done) {
             gpus_.timeline().note(static_cast<std::uint64_t>(rank_), each.bytes);
             if (status.ok()) std::memmove(each.to, each.from, each.bytes);
         }
-        finished_.push_back({&done, status, -1, true});
+        finish({&done, status, -1, true});
     });
 }
 

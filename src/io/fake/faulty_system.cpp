@@ -47,6 +47,7 @@ int FaultySystem::try_lock(int, LockKind, std::int64_t, std::int64_t) {
 }
 
 std::int64_t FaultySystem::read(int, const iovec* pieces, int number, std::int64_t offset) {
+    before();
     const std::lock_guard hold(lock_);
     if (const int failed = next(Call::read); failed != 0) return failed;
     const auto begin = static_cast<std::size_t>(offset);
@@ -65,6 +66,7 @@ std::int64_t FaultySystem::read_now(int, const iovec*, int, std::int64_t) {
 }
 
 std::int64_t FaultySystem::write(int, const iovec* pieces, int number, std::int64_t offset) {
+    before();
     const std::lock_guard hold(lock_);
     if (const int failed = next(Call::write); failed != 0) return failed;
     std::size_t all = 0;

@@ -7,6 +7,7 @@
 #include "io/system.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <random>
 #include <vector>
@@ -25,6 +26,7 @@ class FaultySystem final : public System {
     int at = 0, error = 0;
     std::size_t room = SIZE_MAX;  // a disk of so many bytes
     bool in_memory = false;
+    std::function<void()> before = [] {};  // each read or write
     int calls_of(Call kind) const { return calls_[static_cast<std::size_t>(kind)]; }
 
     int open(const char* path, int flags, unsigned permissions) override;

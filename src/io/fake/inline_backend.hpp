@@ -11,6 +11,7 @@ namespace gantry::io {
 class InlineBackend final : public Backend {
   public:
     using Backend::Backend;
+    std::string name() const override { return "the caller"; }
     void start(Transfer& transfer, Completion& done) override {
         carry_out(system_, transfer);
         done.complete(success());

@@ -6,13 +6,13 @@
 
 namespace gantry::job::fake {
 
-void Board::kill(int rank) {
+void KeyValueSpace::kill(int rank) {
     dead_[static_cast<std::size_t>(rank)] = true;
     waiting_.erase(rank);
     open_fence_when_complete();
 }
 
-void Board::open_fence_when_complete() {
+void KeyValueSpace::open_fence_when_complete() {
     for (std::size_t rank = 0; rank < nodes_.size(); ++rank)
         if (!dead_[rank] && !waiting_.contains(static_cast<int>(rank))) return;
     // Emptied first: whoever goes on may enter the next fence.
@@ -29,18 +29,18 @@ Status FakeJob::put(std::string_view key, std::string_view value) {
 
 Task<Status> FakeJob::fence(Executor& executor) {
     for (auto& [key, value] : unpublished_)
-        board_.store_[{rank_, key}] = std::move(value);
+        space_.store_[{rank_, key}] = std::move(value);
     unpublished_.clear();
     Completion through(executor);
-    board_.waiting_[rank_] = &through;
-    board_.open_fence_when_complete();
+    space_.waiting_[rank_] = &through;
+    space_.open_fence_when_complete();
     Status status = co_await through;
     co_return status;
 }
 
 Result<std::string> FakeJob::get(int rank, std::string_view key) {
-    const auto found = board_.store_.find({rank, std::string(key)});
-    if (found == board_.store_.end())
+    const auto found = space_.store_.find({rank, std::string(key)});
+    if (found == space_.store_.end())
         return failure(MPI_ERR_OTHER, "rank {} published nothing under \"{}\"", rank, key);
     return found->second;
 }

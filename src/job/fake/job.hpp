@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The job of a simulated world: a Board holds the store and the fence of N ranks, and a FakeJob is
+// The job of a simulated world: a KeyValueSpace holds the store and the fence of N ranks, and a FakeJob is
 // one rank's view of it. A rank that died is not waited for.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace gantry::job::fake {
 
-class Board {
+class KeyValueSpace {
   public:
-    explicit Board(std::vector<int> nodes)
+    explicit KeyValueSpace(std::vector<int> nodes)
         : nodes_(std::move(nodes)), dead_(nodes_.size(), false) {}
     void kill(int rank);
 
@@ -30,12 +30,12 @@ class Board {
 
 class FakeJob final : public Job {
   public:
-    FakeJob(Board& board, int rank) : board_(board), rank_(rank) {}
+    FakeJob(KeyValueSpace& key_value_space, int rank) : space_(key_value_space), rank_(rank) {}
     const char* launcher() const override { return "fake"; }
     int rank() const override { return rank_; }
-    int size() const override { return static_cast<int>(board_.nodes_.size()); }
+    int size() const override { return static_cast<int>(space_.nodes_.size()); }
     std::string_view id() const override { return "world"; }
-    const std::vector<int>& nodes() const override { return board_.nodes_; }
+    const std::vector<int>& nodes() const override { return space_.nodes_; }
     Status put(std::string_view key, std::string_view value) override;
     Task<Status> fence(Executor& executor) override;
     Result<std::string> get(int rank, std::string_view key) override;
@@ -43,7 +43,7 @@ class FakeJob final : public Job {
     Status finalize() override { return success(); }
 
   private:
-    Board& board_;
+    KeyValueSpace& space_;
     const int rank_;
     std::map<std::string, std::string> unpublished_;  // visible to others from the next fence on
 };

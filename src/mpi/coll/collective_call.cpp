@@ -3,6 +3,7 @@
 // The three forms of a collective call.
 #include "mpi/coll/collective_call.hpp"
 
+#include "coll/tell_memory.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/faults/faults.hpp"
 
@@ -34,7 +35,10 @@ StartCollective start_of(const CollectiveCall& call) {
 Pending blocking(Comm& comm, const Result<CollectiveCall>& call) {
     if (!call.ok()) return Status(call.status());
     GANTRY_TRY(unless_revoked(comm));
-    return Pending(*comm.engine, run(call.value(), comm.team()));
+    Task<Status> whole = run(call.value(), comm.team());
+    if (comm.planner.known_memory().due()) [[unlikely]]
+        whole = coll::then_tell_memory(comm.engine->executor(), std::move(whole), comm.team());
+    return Pending(*comm.engine, std::move(whole));
 }
 
 Status nonblocking(Comm& comm, const Result<CollectiveCall>& call, MPI_Request* request) {

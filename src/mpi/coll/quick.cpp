@@ -2,7 +2,7 @@
 #include "mpi/coll/quick.hpp"
 
 #include "coll/host_image.hpp"
-#include "coll/lane_call.hpp"
+#include "coll/mailbox_call.hpp"
 #include "mpi/coll/block_arguments.hpp"
 #include "mpi/coll/op.hpp"
 #include "mpi/comm/comm.hpp"
@@ -16,8 +16,8 @@
 namespace gantry::mpi::quick {
 namespace {
 
-using coll::LaneCall;
-using coll::LaneJob;
+using coll::MailboxCall;
+using coll::MailboxJob;
 using plan::Collective;
 
 void pause() {
@@ -40,45 +40,46 @@ coll::Team without_tag(Comm& comm) {
             &comm.planner};
 }
 
-// The first calls of a communicator, until all its ranks open a lane, or have none.
-bool opens_lane(Comm& comm, Bytes bytes) {
-    coll::LaneUse& use = comm.lane_use;
+// The first calls of a communicator, until all its ranks open a mailbox, or have none.
+bool opens_mailbox(Comm& comm, Bytes bytes) {
+    coll::MailboxUse& use = comm.mailbox_use;
     Engine& engine = *comm.engine;
     if (comm.is_inter() || comm.size() < 2 || engine.checks().on()) {
         use.settle();
         return false;
     }
-    if (!use.wants_it(bytes, coll::tuning_of(without_tag(comm)).lane_calls)) return false;
-    // Whose lane cannot be opened hears why from the operation itself.
+    if (!use.wants_it(bytes, coll::tuning_of(without_tag(comm)).mailbox_calls)) return false;
+    // Whose mailbox cannot be opened hears why from the operation itself.
     return wait(Pending(engine, use.open(engine.executor(), comm.team()))).ok();
 }
 
-transfer::Lane* lane_of(Comm& comm, Collective operation, Bytes bytes) {
-    if (!comm.lane_use.settled()) [[unlikely]]
-        if (!opens_lane(comm, bytes)) return nullptr;
-    return comm.lane_use.lane(operation, bytes);
+transfer::Mailbox* mailbox_of(Comm& comm, Collective operation, Bytes bytes) {
+    if (!comm.mailbox_use.settled()) [[unlikely]]
+        if (!opens_mailbox(comm, bytes)) return nullptr;
+    return comm.mailbox_use.mailbox(operation, bytes);
 }
 
-// A rank's part of a call that goes over a lane.
+// A rank's part of a call that goes over a mailbox.
 class Running {
   public:
-    Running(Comm& comm, transfer::Lane& lane, const LaneJob& job)
-        : comm_(comm), engine_(*comm.engine), call_(lane, job) {}
+    Running(Comm& comm, transfer::Mailbox& mailbox, const MailboxJob& job)
+        : comm_(comm), engine_(*comm.engine), call_(mailbox, job) {}
 
     Ended to_the_end(Bytes bytes) {
         Executor& executor = engine_.executor();
-        transfer::Board& board = context().board;
+        transfer::NodeSegment& node_segment = context().node_segment;
         if (call_.job().on_device) [[unlikely]] {
-            if (!call_.begun()) (void)wait(Pending(engine_, call_.finish_begin(executor, board)));
+            if (!call_.begun())
+                (void)wait(Pending(engine_, call_.finish_begin(executor, node_segment)));
             if (Status staged = stage(); !staged.ok()) call_.fail(std::move(staged));
         }
         // Before the engine is driven, too: other ranks of a node answer within a microsecond or two.
-        for (auto looks = engine_.is_crowded() ? 1 : context().config.coll_lane_looks; looks > 0;
+        for (auto looks = engine_.is_crowded() ? 1 : context().config.coll_mailbox_looks; looks > 0;
              --looks) {
             if (call_.poll()) return ended(bytes);
             pause();
         }
-        (void)wait(Pending(engine_, call_.finish(executor, board)));
+        (void)wait(Pending(engine_, call_.finish(executor, node_segment)));
         return ended(bytes);
     }
 
@@ -89,7 +90,7 @@ class Running {
     // Host memory takes the place of what is in device memory, unless all go another way.
     Status stage() {
         if (call_.goes_elsewhere()) return success();
-        LaneJob& job = call_.job();
+        MailboxJob& job = call_.job();
         const bool same = job.source.address == job.sink.address;
         if (job.source.bytes() > 0 && !coll::on_host(team(), job.source)) {
             GANTRY_TRY(source_.allocate(team(), job.source.count, *job.source.layout));
@@ -112,7 +113,7 @@ class Running {
     Ended ended(Bytes bytes) {
         if (call_.meets()) return std::nullopt;
         if (engine_.explains()) [[unlikely]]
-            comm_.planner.explain_lane(team(), call_.job().operation, bytes);
+            comm_.planner.explain_mailbox(team(), call_.job().operation, bytes);
         if (!call_.status().ok()) [[unlikely]]
             return failure(call_.status().error_class(), "{}", call_.status().text());
         if (later_.bytes() > 0) [[unlikely]]
@@ -123,12 +124,12 @@ class Running {
 
     Comm& comm_;
     Engine& engine_;
-    LaneCall call_;
+    MailboxCall call_;
     coll::HostImage source_, sink_;
     p2p::Buffer later_;  // where the sink's bytes go from host memory
 };
 
-Ended over(Comm& comm, transfer::Lane& lane, LaneJob& job, Bytes bytes) {
+Ended over(Comm& comm, transfer::Mailbox& mailbox, MailboxJob& job, Bytes bytes) {
     Engine& engine = *comm.engine;
     // A call that waits for nobody drives nothing; what the program has in flight goes on all the same.
     if (engine.pending()) engine.progress();
@@ -139,11 +140,11 @@ Ended over(Comm& comm, transfer::Lane& lane, LaneJob& job, Bytes bytes) {
         };
         job.on_device = job.on_device || on_device(job.source) || on_device(job.sink);
     }
-    return Running(comm, lane, job).to_the_end(bytes);
+    return Running(comm, mailbox, job).to_the_end(bytes);
 }
 
 // Whether the job's reduction can be made of whole cells; all ranks have the same operation and datatype.
-bool reduces(LaneJob& job, const Op& op, const Datatype& datatype) {
+bool reduces(MailboxJob& job, const Op& op, const Datatype& datatype) {
     if (!op.predefined || !op.commutative || !datatype.predefined ||
         !datatype.layout.contiguous() || datatype.layout.size == 0)
         return false;
@@ -153,7 +154,7 @@ bool reduces(LaneJob& job, const Op& op, const Datatype& datatype) {
 }
 
 // The two sides of a reduction; in place, the receive buffer is both.
-void set_sides(LaneJob& job, const void* sendbuf, void* recvbuf, MPI_Count count,
+void set_sides(MailboxJob& job, const void* sendbuf, void* recvbuf, MPI_Count count,
                const Datatype& datatype) {
     job.in_place = sendbuf == MPI_IN_PLACE;
     job.source = buffer(job.in_place ? recvbuf : sendbuf, count, datatype);
@@ -179,79 +180,80 @@ Bytes bytes_of(MPI_Count count, const Datatype& datatype) {
     return static_cast<Bytes>(count) * datatype.layout.size;
 }
 
-Ended scatter_reduced(LaneJob& job, const void* sendbuf, void* recvbuf, MPI_Count count,
+Ended scatter_reduced(MailboxJob& job, const void* sendbuf, void* recvbuf, MPI_Count count,
                       MPI_Count share, const Datatype& datatype, const Op& op, Comm& comm) {
     if (job.whole == 0 || !reduces(job, op, datatype)) return std::nullopt;
-    transfer::Lane* const lane = lane_of(comm, Collective::reduce_scatter, job.whole);
-    if (lane == nullptr) return std::nullopt;
+    transfer::Mailbox* const mailbox = mailbox_of(comm, Collective::reduce_scatter, job.whole);
+    if (mailbox == nullptr) return std::nullopt;
     set_sides(job, sendbuf, recvbuf, share, datatype);
     job.source.count = static_cast<std::uint64_t>(count);
-    return over(comm, *lane, job, job.whole);
+    return over(comm, *mailbox, job, job.whole);
 }
 
 Ended scan_of(const void* sendbuf, void* recvbuf, MPI_Count count, const Datatype& datatype,
               const Op& op, bool exclusive, Comm& comm) {
     const Bytes bytes = bytes_of(count, datatype);
-    LaneJob job{.operation = Collective::scan, .block = bytes, .exclusive = exclusive};
+    MailboxJob job{.operation = Collective::scan, .block = bytes, .exclusive = exclusive};
     if (bytes == 0 || !reduces(job, op, datatype)) return std::nullopt;
-    transfer::Lane* const lane = lane_of(comm, Collective::scan, bytes);
-    if (lane == nullptr) return std::nullopt;
+    transfer::Mailbox* const mailbox = mailbox_of(comm, Collective::scan, bytes);
+    if (mailbox == nullptr) return std::nullopt;
     set_sides(job, sendbuf, recvbuf, count, datatype);
     if (exclusive && comm.rank() == 0) job.sink = {};  // it gets nothing
-    return over(comm, *lane, job, bytes);
+    return over(comm, *mailbox, job, bytes);
 }
 
 }  // namespace
 
 Ended barrier(Comm& comm) {
-    transfer::Lane* const lane = lane_of(comm, Collective::barrier, 0);
-    if (lane == nullptr) return std::nullopt;
-    LaneJob job{.operation = Collective::barrier};
-    return over(comm, *lane, job, 0);
+    transfer::Mailbox* const mailbox = mailbox_of(comm, Collective::barrier, 0);
+    if (mailbox == nullptr) return std::nullopt;
+    MailboxJob job{.operation = Collective::barrier};
+    return over(comm, *mailbox, job, 0);
 }
 
 Ended bcast(void* address, MPI_Count count, Datatype* datatype, int root, Comm& comm) {
     if (datatype == nullptr) return std::nullopt;  // on an inter-communicator
     const Bytes bytes = bytes_of(count, *datatype);
-    transfer::Lane* const lane = bytes > 0 ? lane_of(comm, Collective::bcast, bytes) : nullptr;
-    if (lane == nullptr) return std::nullopt;
-    LaneJob job{.operation = Collective::bcast, .block = bytes, .root = root};
+    transfer::Mailbox* const mailbox =
+        bytes > 0 ? mailbox_of(comm, Collective::bcast, bytes) : nullptr;
+    if (mailbox == nullptr) return std::nullopt;
+    MailboxJob job{.operation = Collective::bcast, .block = bytes, .root = root};
     (comm.rank() == root ? job.source : job.sink) = buffer(address, count, *datatype);
-    return over(comm, *lane, job, bytes);
+    return over(comm, *mailbox, job, bytes);
 }
 
 Ended reduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype* datatype, Op* op,
              int root, Comm& comm) {
     if (datatype == nullptr || op == nullptr) return std::nullopt;
     const Bytes bytes = bytes_of(count, *datatype);
-    LaneJob job{.operation = Collective::reduce, .block = bytes, .root = root};
+    MailboxJob job{.operation = Collective::reduce, .block = bytes, .root = root};
     if (bytes == 0 || !reduces(job, *op, *datatype)) return std::nullopt;
-    transfer::Lane* const lane = lane_of(comm, Collective::reduce, bytes);
-    if (lane == nullptr) return std::nullopt;
+    transfer::Mailbox* const mailbox = mailbox_of(comm, Collective::reduce, bytes);
+    if (mailbox == nullptr) return std::nullopt;
     set_sides(job, sendbuf, recvbuf, count, *datatype);
     if (comm.rank() != root) job.sink = {};
-    return over(comm, *lane, job, bytes);
+    return over(comm, *mailbox, job, bytes);
 }
 
 Ended allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
                 Comm& comm) {
     const Bytes bytes = bytes_of(count, datatype);
-    LaneJob job{.operation = Collective::allreduce, .block = bytes};
+    MailboxJob job{.operation = Collective::allreduce, .block = bytes};
     if (bytes == 0 || !reduces(job, op, datatype)) return std::nullopt;
-    transfer::Lane* const lane = lane_of(comm, Collective::allreduce, bytes);
-    if (lane == nullptr) return std::nullopt;
+    transfer::Mailbox* const mailbox = mailbox_of(comm, Collective::allreduce, bytes);
+    if (mailbox == nullptr) return std::nullopt;
     set_sides(job, sendbuf, recvbuf, count, datatype);
-    return over(comm, *lane, job, bytes);
+    return over(comm, *mailbox, job, bytes);
 }
 
 Ended reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
                            Datatype& datatype, Op& op, Comm& comm) {
     const Bytes block = bytes_of(recvcount, datatype);
     const auto me = static_cast<Bytes>(comm.rank()), ranks = static_cast<Bytes>(comm.size());
-    LaneJob job{.operation = Collective::reduce_scatter,
-                .block = block,
-                .whole = block * ranks,
-                .share_first = block * me};
+    MailboxJob job{.operation = Collective::reduce_scatter,
+                   .block = block,
+                   .whole = block * ranks,
+                   .share_first = block * me};
     return scatter_reduced(job, sendbuf, recvbuf, recvcount * comm.size(), recvcount, datatype, op,
                            comm);
 }
@@ -265,10 +267,10 @@ Ended reduce_scatter(const void* sendbuf, void* recvbuf, const MPI_Count* recvco
         if (rank == me) before = all;
         all += recvcounts[rank];
     }
-    LaneJob job{.operation = Collective::reduce_scatter,
-                .block = bytes_of(recvcounts[me], datatype),
-                .whole = bytes_of(all, datatype),
-                .share_first = bytes_of(before, datatype)};
+    MailboxJob job{.operation = Collective::reduce_scatter,
+                   .block = bytes_of(recvcounts[me], datatype),
+                   .whole = bytes_of(all, datatype),
+                   .share_first = bytes_of(before, datatype)};
     return scatter_reduced(job, sendbuf, recvbuf, all, recvcounts[me], datatype, op, comm);
 }
 
@@ -288,15 +290,15 @@ Ended gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void*
     const Datatype* const known = is_root ? recvtype : sendtype;
     if (known == nullptr || comm.is_inter()) return std::nullopt;
     const Bytes block = bytes_of(is_root ? recvcount : sendcount, *known);
-    LaneJob job{.operation = Collective::gather, .block = block, .root = root};
+    MailboxJob job{.operation = Collective::gather, .block = block, .root = root};
     job.in_place = sendbuf == MPI_IN_PLACE;
     if (!job.in_place) job.source = buffer(sendbuf, sendcount, *sendtype);
     if (is_root) job.sink = all_blocks(recvbuf, recvcount, *recvtype, comm);
     if (block == 0 || (!job.in_place && job.source.bytes() != block)) return std::nullopt;
     if (is_root && !job.in_place && overlap(job.source, recvbuf, recvcount, *recvtype, root))
         return std::nullopt;
-    transfer::Lane* const lane = lane_of(comm, Collective::gather, block);
-    return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;
+    transfer::Mailbox* const mailbox = mailbox_of(comm, Collective::gather, block);
+    return mailbox != nullptr ? over(comm, *mailbox, job, block) : std::nullopt;
 }
 
 Ended scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
@@ -305,22 +307,22 @@ Ended scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void
     const Datatype* const known = is_root ? sendtype : recvtype;
     if (known == nullptr || comm.is_inter()) return std::nullopt;
     const Bytes block = bytes_of(is_root ? sendcount : recvcount, *known);
-    LaneJob job{.operation = Collective::scatter, .block = block, .root = root};
+    MailboxJob job{.operation = Collective::scatter, .block = block, .root = root};
     job.in_place = recvbuf == MPI_IN_PLACE;
     if (!job.in_place) job.sink = buffer(recvbuf, recvcount, *recvtype);
     if (is_root) job.source = all_blocks(sendbuf, sendcount, *sendtype, comm);
     if (block == 0 || (!job.in_place && job.sink.bytes() != block)) return std::nullopt;
     if (is_root && !job.in_place && overlap(job.sink, sendbuf, sendcount, *sendtype, root))
         return std::nullopt;
-    transfer::Lane* const lane = lane_of(comm, Collective::scatter, block);
-    return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;
+    transfer::Mailbox* const mailbox = mailbox_of(comm, Collective::scatter, block);
+    return mailbox != nullptr ? over(comm, *mailbox, job, block) : std::nullopt;
 }
 
 Ended allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                 MPI_Count recvcount, Datatype* recvtype, Comm& comm) {
     if (recvtype == nullptr || comm.is_inter()) return std::nullopt;
     const Bytes block = bytes_of(recvcount, *recvtype);
-    LaneJob job{.operation = Collective::allgather, .block = block};
+    MailboxJob job{.operation = Collective::allgather, .block = block};
     job.in_place = sendbuf == MPI_IN_PLACE;
     job.sink = all_blocks(recvbuf, recvcount, *recvtype, comm);
     if (job.in_place) {
@@ -331,8 +333,9 @@ Ended allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, vo
         if (job.source.bytes() != block) return std::nullopt;
         if (overlap(job.source, recvbuf, recvcount, *recvtype, comm.rank())) return std::nullopt;
     }
-    transfer::Lane* const lane = block > 0 ? lane_of(comm, Collective::allgather, block) : nullptr;
-    return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;
+    transfer::Mailbox* const mailbox =
+        block > 0 ? mailbox_of(comm, Collective::allgather, block) : nullptr;
+    return mailbox != nullptr ? over(comm, *mailbox, job, block) : std::nullopt;
 }
 
 // All ranks know all counts alike.
@@ -346,31 +349,31 @@ Ended allgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, v
         all += recvcounts[rank];
         largest = std::max(largest, recvcounts[rank]);
     }
-    if (all == 0 || bytes_of(largest, *recvtype) > transfer::kLaneRoom) return std::nullopt;
+    if (all == 0 || bytes_of(largest, *recvtype) > transfer::kMailboxRoom) return std::nullopt;
     const Bytes bytes = bytes_of(all, *recvtype);
     const auto block_of = [&](int rank) {
         return buffer(static_cast<std::byte*>(recvbuf) +
                           recvtype->layout.extent * static_cast<std::ptrdiff_t>(displs[rank]),
                       recvcounts[rank], *recvtype);
     };
-    LaneJob job{.operation = Collective::allgatherv,
-                .block = bytes_of(recvcounts[me], *recvtype),
-                .counts = recvcounts,
-                .displacements = displs,
-                .in_place = sendbuf == MPI_IN_PLACE};
+    MailboxJob job{.operation = Collective::allgatherv,
+                   .block = bytes_of(recvcounts[me], *recvtype),
+                   .counts = recvcounts,
+                   .displacements = displs,
+                   .in_place = sendbuf == MPI_IN_PLACE};
     job.source = job.in_place ? block_of(me) : buffer(sendbuf, sendcount, *sendtype);
     job.sink = buffer(recvbuf, 0, *recvtype);
     if (!job.in_place && (job.source.bytes() != job.block ||
                           (job.block > 0 && (job.source.address == block_of(me).address ||
                                              job.source.address == block_of(0).address))))
         return std::nullopt;
-    transfer::Lane* const lane = lane_of(comm, Collective::allgatherv, bytes);
-    if (lane == nullptr) return std::nullopt;
+    transfer::Mailbox* const mailbox = mailbox_of(comm, Collective::allgatherv, bytes);
+    if (mailbox == nullptr) return std::nullopt;
     if (comm.engine->device().active()) [[unlikely]]
         for (int rank = 0; rank < comm.size() && !job.on_device; ++rank)
             job.on_device =
                 recvcounts[rank] > 0 && !coll::on_host(without_tag(comm), block_of(rank));
-    return over(comm, *lane, job, bytes);
+    return over(comm, *mailbox, job, bytes);
 }
 
 Ended alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
@@ -378,7 +381,7 @@ Ended alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, voi
     // What is in place on one rank is so on all of them, and swapped pair by pair.
     if (recvtype == nullptr || comm.is_inter() || sendbuf == MPI_IN_PLACE) return std::nullopt;
     const Bytes block = bytes_of(recvcount, *recvtype);
-    LaneJob job{.operation = Collective::alltoall, .block = block};
+    MailboxJob job{.operation = Collective::alltoall, .block = block};
     job.sink = all_blocks(recvbuf, recvcount, *recvtype, comm);
     job.source = all_blocks(sendbuf, sendcount, *sendtype, comm);
     if (block == 0 || job.source.bytes() != job.sink.bytes()) return std::nullopt;
@@ -386,8 +389,8 @@ Ended alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, voi
     const p2p::Buffer own =
         buffer(static_cast<const std::byte*>(sendbuf) + apart * comm.rank(), sendcount, *sendtype);
     if (overlap(own, recvbuf, recvcount, *recvtype, comm.rank())) return std::nullopt;
-    transfer::Lane* const lane = lane_of(comm, Collective::alltoall, block);
-    return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;
+    transfer::Mailbox* const mailbox = mailbox_of(comm, Collective::alltoall, block);
+    return mailbox != nullptr ? over(comm, *mailbox, job, block) : std::nullopt;
 }
 
 }  // namespace gantry::mpi::quick

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Small blocking collectives over the lane of their communicator (coll/lane_call.hpp), straight from the
+// Small blocking collectives over the mailbox of their communicator (coll/mailbox_call.hpp), straight from the
 // entry point: no coroutine, no tag, nothing allocated while nobody is waited for. Nothing: the operation
 // goes the usual way, by its body; all ranks get that answer alike, or this one's arguments will be refused
 // there. Arguments as in mpi/bodies.hpp.

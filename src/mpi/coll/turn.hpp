@@ -3,7 +3,7 @@
 // Turn: blocking collectives of one communicator run one behind the other on each rank, whatever thread calls
 // them. MPI wants them so from the program (MPI 5.0 section 6.14: one order for a communicator, on all ranks);
 // a program of threads that all call the same operation at once gets the same here as from libraries that
-// serialise calls. Without turns such calls would choose their way (a lane that one of them opens, say) in
+// serialise calls. Without turns such calls would choose their way (a mailbox that one of them opens, say) in
 // another order on each rank, and nobody could say which threads wait for whom.
 //
 //     mpi::Turn turn(comm);

@@ -108,7 +108,7 @@ coll::Team Comm::team() {
 }
 
 coll::Team Comm::background_team() {
-    const int tag = static_cast<int>((background_sequence++ & 0x1fff'ffff) | 0x2000'0000);
+    const int tag = static_cast<int>((background_sequence++ & 0x1fff'ffff) | coll::kBackgroundTag);
     return {&engine->messenger(), &engine->transfer(), &collective, tag, 0, -1, border, &planner};
 }
 

@@ -8,7 +8,7 @@
 // other; which goes first follows from the members, so both agree.
 #pragma once
 
-#include "coll/lane_use.hpp"
+#include "coll/mailbox_use.hpp"
 #include "coll/planner.hpp"
 #include "coll/team.hpp"
 #include "mpi/attr/attribute.hpp"
@@ -38,8 +38,8 @@ struct Comm : Object<MPI_Comm> {
     // Of an inter-communicator: how many processes the group has that goes first in `collective`.
     // 0: there is one group.
     int border = 0;
-    coll::Planner planner;   // how collectives go
-    coll::LaneUse lane_use;  // which small blocking ones go over its lane
+    coll::Planner planner;         // how collectives go
+    coll::MailboxUse mailbox_use;  // which small blocking ones go over its mailbox
     std::uint32_t blocking_sequence = 0, background_sequence = 0;
     std::uint32_t agreements = 0;  // of those that outlive ranks (mpi/faults)
     std::uintptr_t turn_of = 0;    // the thread that is in a blocking collective (coll/turn.hpp)

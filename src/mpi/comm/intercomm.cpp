@@ -11,7 +11,7 @@
 #include "coll/exchange.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/comm/context.hpp"
-#include "mpi/dynamic/meeting.hpp"
+#include "mpi/dynamic/handshake.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 
@@ -25,7 +25,7 @@ namespace {
 struct Introduction {
     std::int32_t members = 0;   // of the group
     std::uint32_t context = 0;  // 0: there is none
-    // Processes of several jobs are in the groups: they meet (dynamic/meeting.hpp).
+    // Processes of several jobs are in the groups: they meet (dynamic/handshake.hpp).
     std::int32_t several_jobs = 0;
 };
 
@@ -102,13 +102,13 @@ Task<Status> meet_leader(Executor& executor, Engine& engine, Leaders bridge,
 Task<Status> meet_as_strangers(Executor& executor, Making* making, Leaders bridge,
                                std::vector<int>* theirs, Introduction* agreed) {
     MessageBridge leaders(*making->engine, bridge.group, bridge.tag);
-    Meeting meeting;
-    meeting.engine = making->engine;
-    meeting.local = making->local;
-    meeting.leader = making->leader;
-    meeting.bridge = &leaders;
+    Handshake handshake;
+    handshake.engine = making->engine;
+    handshake.local = making->local;
+    handshake.leader = making->leader;
+    handshake.bridge = &leaders;
     Met met;
-    Status done = co_await meet(executor, &meeting, &met);
+    Status done = co_await meet(executor, &handshake, &met);
     GANTRY_CO_TRY(done);
     *theirs = std::move(met.theirs);
     agreed->context = met.context;

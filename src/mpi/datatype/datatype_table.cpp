@@ -101,7 +101,7 @@ const Row kRows[] = {
     INTEGER(MPI_INTEGER1, std::int8_t),
     ITEM(MPI_LOGICAL2, std::int16_t, logical16),
     INTEGER(MPI_INTEGER2, std::int16_t),
-    ABSENT(MPI_REAL2),
+    ITEM(MPI_REAL2, std::uint16_t, float16),
     ITEM(MPI_LOGICAL4, std::int32_t, logical32),
     INTEGER(MPI_INTEGER4, std::int32_t),
     ITEM(MPI_REAL4, float, float32),

@@ -21,7 +21,7 @@ struct Asked {
 Task<Status> ask_job(Executor& executor, Engine& engine, Task<Status> question) {
     question.start();
     Asked asked{&engine.job(), &question};
-    Status over = co_await engine.transfer().board.until(executor, Asked::look, &asked);
+    Status over = co_await engine.transfer().node_segment.until(executor, Asked::look, &asked);
     GANTRY_CO_TRY(over);
     co_return question.take();
 }

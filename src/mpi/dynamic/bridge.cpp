@@ -38,7 +38,7 @@ struct Leaving {
 
 Task<Status> SocketBridge::receive(Executor& executor, std::string* theirs) {
     Awaited awaited{&letters_, theirs, {}};
-    Status over = co_await engine_.transfer().board.until(executor, Awaited::look, &awaited);
+    Status over = co_await engine_.transfer().node_segment.until(executor, Awaited::look, &awaited);
     GANTRY_CO_TRY(over);
     co_return awaited.status;
 }
@@ -48,7 +48,7 @@ Task<Status> SocketBridge::exchange(Executor& executor, std::string mine, std::s
     Status received = co_await receive(executor, theirs);
     GANTRY_CO_TRY(received);
     Leaving leaving{&letters_};
-    Status left = co_await engine_.transfer().board.until(executor, Leaving::look, &leaving);
+    Status left = co_await engine_.transfer().node_segment.until(executor, Leaving::look, &leaving);
     co_return left;
 }
 

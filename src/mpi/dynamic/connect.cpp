@@ -4,8 +4,9 @@
 #include "mpi/dynamic/connect.hpp"
 
 #include "mpi/bodies.hpp"
-#include "mpi/dynamic/meeting.hpp"
+#include "mpi/dynamic/handshake.hpp"
 #include "mpi/dynamic/ports.hpp"
+#include "mpi/dynamic/upbringing.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/engine/text.hpp"
@@ -19,14 +20,14 @@ namespace gantry::mpi {
 Task<Status> introduce(Executor& executor, Introduction who, Bridge* bridge, Status judged,
                        MPI_Comm* newcomm) {
     Engine& engine = *who.comm->engine;
-    Meeting meeting;
-    meeting.engine = &engine;
-    meeting.local = who.team;
-    meeting.leader = who.root;
-    meeting.bridge = bridge;
-    meeting.judged = std::move(judged);
+    Handshake handshake;
+    handshake.engine = &engine;
+    handshake.local = who.team;
+    handshake.leader = who.root;
+    handshake.bridge = bridge;
+    handshake.judged = std::move(judged);
     Met met;
-    Status done = co_await meet(executor, &meeting, &met);
+    Status done = co_await meet(executor, &handshake, &met);
     GANTRY_CO_TRY(done);
     Comm* made = make_intercomm(engine, met.context, who.comm->members(), std::move(met.theirs),
                                 who.comm->rank(), who.comm->errhandler);
@@ -130,6 +131,7 @@ Task<Status> connect_to_parents(Executor& executor, Engine& engine) {
     Result<std::string> port = engine.job().parent_port();
     GANTRY_CO_TRY(port.status());
     if (port->empty()) co_return success();
+    port->resize(parents_port(*port).size());
     const Introduction who{p.world, p.world->team(), 0};
     MPI_Comm handle = MPI_COMM_NULL;
     Status connected =

@@ -4,7 +4,7 @@
 // ranks of the job, by which it is a peer like any other; another process may know it under another
 // number, so what processes of several jobs tell each other names identities.
 //
-// A connection is what one meeting of two groups has made: transports between their processes. An
+// A connection is what one handshake of two groups has made: transports between their processes. An
 // outsider stays as long as a communicator has it, a connection as long as one of its outsiders.
 #pragma once
 

@@ -139,7 +139,7 @@ Task<Status> Ports::accept(Executor& executor, Engine& engine, std::string name,
     const auto found = ports_.find(name);
     if (found == ports_.end()) co_return no_port(name);
     Wait wait{found->second, nullptr};
-    Status over = co_await engine.transfer().board.until(executor, look, &wait);
+    Status over = co_await engine.transfer().node_segment.until(executor, look, &wait);
     GANTRY_CO_TRY(over);
     if (wait.guest == nullptr)
         co_return failure(MPI_ERR_PORT, "port '{}' was closed while it was waited at", name);
@@ -182,7 +182,7 @@ Task<Status> connect_to_port(Executor& executor, Engine& engine, std::string por
     job::Letters letters(std::move(*socket));
     letters.send(place->word);
     Knock knock{&letters, &engine.clock(), engine.clock().now() + patience, {}};
-    Status over = co_await engine.transfer().board.until(executor, Knock::look, &knock);
+    Status over = co_await engine.transfer().node_segment.until(executor, Knock::look, &knock);
     GANTRY_CO_TRY(over);
     if (!knock.status.ok())
         co_return failure(MPI_ERR_PORT, "connecting to port '{}': {}", port, knock.status.text());

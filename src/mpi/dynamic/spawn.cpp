@@ -5,9 +5,10 @@
 #include "mpi/bodies.hpp"
 #include "mpi/dynamic/ask_job.hpp"
 #include "mpi/dynamic/connect.hpp"
-#include "mpi/dynamic/meeting.hpp"
+#include "mpi/dynamic/handshake.hpp"
 #include "mpi/dynamic/ports.hpp"
 #include "mpi/dynamic/soft.hpp"
+#include "mpi/dynamic/upbringing.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 
@@ -34,6 +35,8 @@ void add_program(Wanted& wanted, const char* command, char** argv, int maxprocs,
     for (char** argument = argv; argument != nullptr && *argument != nullptr; ++argument)
         program.command.emplace_back(*argument);
     if (info != nullptr) program.info = info->pairs;
+    wanted.judged = check_upbringing(program.info);
+    if (!wanted.judged.ok()) return;
     // Relative paths are meant from where this process is, not from where the launcher is.
     char here[PATH_MAX];
     if (value_of(program.info, "wdir") == nullptr && getcwd(here, sizeof here) != nullptr)
@@ -64,7 +67,7 @@ Task<Status> start_job(Executor& executor, Engine& engine, Wanted wanted,
     GANTRY_CO_TRY(wanted.judged);
     Result<std::string> port = engine.ports().open({});
     GANTRY_CO_TRY(port.status());
-    wanted.order.parent_port = *port;
+    wanted.order.parent_port = upbringing(wanted.order, *port);
     Task<Status> question = engine.job().spawn(executor, std::move(wanted.order));
     Status done = co_await ask_job(executor, engine, std::move(question));
     if (done.ok()) done = co_await engine.ports().accept(executor, engine, *port, bridge);

@@ -4,7 +4,7 @@
 #include "coll/bcast.hpp"
 #include "coll/exchange.hpp"
 #include "transfer/buffer.hpp"
-#include "mpi/dynamic/meeting.hpp"
+#include "mpi/dynamic/handshake.hpp"
 
 #include <cstring>
 

@@ -19,17 +19,17 @@ void stop_at_exit() {
 }  // namespace
 
 void Boundary::enter() {
-    gate_.enter();
+    engine_lock_.enter();
     if (!background_) return;
     engine_->executor().set_watched(thread_->watches());
-    if (gate_.outermost() && engine_->postbox().has_posts()) {
+    if (engine_lock_.outermost() && engine_->submission_queue().has_posts()) {
         const HandOver hand_over(engine_->executor());
-        engine_->postbox().start();
+        engine_->submission_queue().start();
     }
 }
 
 Nanoseconds Boundary::call_begins() const {
-    return timeline_ != nullptr && gate_.outermost() ? timeline_->now() : 0;
+    return timeline_ != nullptr && engine_lock_.outermost() ? timeline_->now() : 0;
 }
 
 void Boundary::call_ends(const char* function, Nanoseconds begin) const {
@@ -37,18 +37,18 @@ void Boundary::call_ends(const char* function, Nanoseconds begin) const {
 }
 
 void Boundary::leave() {
-    if (!gate_.outermost()) return gate_.leave();
+    if (!engine_lock_.outermost()) return engine_lock_.leave();
     waiters_.call_ended();
-    if (!background_) return gate_.leave();
+    if (!background_) return engine_lock_.leave();
     // What has ended in the background keeps no later call from staying outside.
     if (!engine_->requests().idle()) engine_->requests().progress();
     const bool pending = engine_->pending();
-    gate_.leave();
+    engine_lock_.leave();
     thread_->left(pending);
 }
 
 bool Boundary::may_stay_outside() const {
-    return background_ && !threads_ && !gate_.mine() && engine_->requests().idle();
+    return background_ && !threads_ && !engine_lock_.mine() && engine_->requests().idle();
 }
 
 bool Boundary::takes_posts() const {
@@ -64,10 +64,10 @@ Status Boundary::surround(Engine& engine, int thread_level) {
     threads_ = thread_level == MPI_THREAD_MULTIPLE || tools_ || (again && threads_);
     engine.executor().set_several_threads(threads_);
     waiters_.set_spare_processors(engine.spare_processors());
-    waiters_.set_deputy_looks(engine.config().deputy_look, engine.config().deputy_last_look);
+    waiters_.set_standby_looks(engine.config().standby_look, engine.config().standby_last_look);
     if (background_ || engine.config().progress != "thread") return success();
-    if (!thread_.has_value()) thread_.emplace(engine, gate_, waiters_);
-    GANTRY_TRY(engine.postbox().open());
+    if (!thread_.has_value()) thread_.emplace(engine, engine_lock_, waiters_);
+    GANTRY_TRY(engine.submission_queue().open());
     GANTRY_TRY(thread_->start());
     background_ = true;
     const std::string& hand_over = engine.config().hand_over;

@@ -16,7 +16,7 @@
 // thread that does.
 #pragma once
 
-#include "base/gate.hpp"
+#include "base/engine_lock.hpp"
 #include "base/status.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/engine/progress_thread.hpp"
@@ -33,7 +33,7 @@ namespace gantry::mpi {
 
 class Boundary {
   public:
-    Boundary() : waiters_(gate_) {}
+    Boundary() : waiters_(engine_lock_) {}
     Boundary(const Boundary&) = delete;
     Boundary& operator=(const Boundary&) = delete;
 
@@ -44,12 +44,12 @@ class Boundary {
     // The call that began then ends.
     void call_ends(const char* function, Nanoseconds begin) const;
     // Whether the calling thread is inside, in its only visit.
-    bool visited_once() const { return gate_.mine() && gate_.outermost(); }
+    bool visited_once() const { return engine_lock_.mine() && engine_lock_.outermost(); }
     // For who is inside, in its only visit: until that is over; others come in meanwhile.
-    void wait(Pending& pending) { waiters_.wait(pending, gate_to_open()); }
-    // The gate, which the calling thread may open for a moment; null: it is not inside, or nobody
+    void wait(Pending& pending) { waiters_.wait(pending, lock_to_give_up()); }
+    // The lock, which the calling thread may open for a moment; null: it is not inside, or nobody
     // but the progress thread could come.
-    Gate* gate_to_open() { return threads_ && visited_once() ? &gate_ : nullptr; }
+    EngineLock* lock_to_give_up() { return threads_ && visited_once() ? &engine_lock_ : nullptr; }
 
     // For who is inside.
     const Waiters& waiters() const { return waiters_; }
@@ -57,7 +57,7 @@ class Boundary {
     // Whether a call may go without entering: it is not one inside another, and nothing of the
     // program's runs in the background, which may hold the handles that the call holds, too.
     bool may_stay_outside() const;
-    // Whether such a call may leave its message in the engine's postbox; then posted() tells the
+    // Whether such a call may leave its message in the engine's submission queue; then posted() tells the
     // thread.
     bool takes_posts() const;
     void posted() { thread_->left(true); }
@@ -76,7 +76,7 @@ class Boundary {
   private:
     enum class HandsOver : std::uint8_t { never, while_watched, always };
 
-    Gate gate_;
+    EngineLock engine_lock_;
     Waiters waiters_;
     Engine* engine_ = nullptr;  // null: none runs
     // Several threads of the program may be in MPI at once. Both are asked outside, too.

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "base/yield.hpp"
 #include "coll/barrier.hpp"
+#include "faults/wire.hpp"
 #include "io/file.hpp"
 #include "job/node_map.hpp"
 #include "mpi/dynamic/ports.hpp"
@@ -95,7 +96,7 @@ Engine::Engine(Parts parts)
       planner_(&collectives_),
       outsiders_(*this),
       ports_(std::make_unique<Ports>()),
-      postbox_(*this),
+      submission_queue_(*this),
       requests_(*this),
       universe_size_(parts_.job->size()),
       app_number_(parts_.job->app_number()),
@@ -139,16 +140,43 @@ Task<Status> Engine::start(Executor& executor) {
     }
     messenger_ = std::make_unique<p2p::Messenger>(*transfer_);
     agreements_ = std::make_unique<faults::Agreements>(*transfer_, *messenger_);
-    revocations_ = std::make_unique<faults::Revocations>(*transfer_, *messenger_, &end_revoked);
+    contacts_ = std::make_unique<faults::Contacts>(*transfer_);
+    revocations_ = std::make_unique<faults::Revocations>(
+        *transfer_, *messenger_, [this](std::uint32_t context) {
+            std::vector<int> members = end_revoked(context);
+            return members.empty() ? files_->members_of(context) : members;
+        });
     Status learned = learn_job_wide();
     GANTRY_CO_TRY(learned);
     if (checks_.on()) messenger_->carry_signatures(checks_);
     windows_ = std::make_unique<rma::Windows>(*transfer_, *messenger_);
     files_ = std::make_unique<io::Files>(*transfer_, *messenger_, *windows_, collectives_);
+    files_->give_up_by([this](std::uint32_t context) {
+        revocations_->revoke(context, faults::wire::RevokedBy::death);
+        return !revocations_->is_by_program(context);
+    });
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;
+    death_watch_.begin(*parts_.job, job_identity_);
     co_return success();
+}
+
+// The launcher says so.
+void Engine::on_death(const job::Death& death) {
+    const bool is_ours = death.job == job_identity_;
+    const int peer = is_ours ? death.rank : outsiders_.find({death.job, death.rank});
+    if (peer >= 0 && peer != rank() && (!is_ours || peer < size())) {
+        transfer::Endpoint& endpoint = transfer_->endpoints.to(peer);
+        const Status why =
+            failure(MPI_ERR_PROC_ABORTED,
+                    "rank {} has ended without leaving MPI: the launcher says so", peer);
+        if (endpoint.lost.ok() && endpoint.transport != nullptr)
+            endpoint.transport->peer_died(peer, why);
+        if (endpoint.lost.ok()) transfer_->messages.on_peer_lost(peer, why);
+    }
+    // It may have been the rank that told of the others.
+    if (!parts_.job->watch_deaths(job_identity_)) contacts_->make(everybody_.peers);
 }
 
 coll::Common& Engine::collectives_between_jobs() {
@@ -224,13 +252,13 @@ Task<Status> Engine::leave(Executor& executor) {
     GANTRY_CO_TRY(drained);
     while (files_->pending())
         co_await Yield(executor);
-    Status read = co_await transfer_->board.all_read(executor);
+    Status read = co_await transfer_->node_segment.all_read(executor);
     GANTRY_CO_TRY(read);
     write_explanation();
     write_timeline();
-    if (postbox_.count() > 0)
+    if (submission_queue_.count() > 0)
         log::info("mpi: {} sends and receives were left to the progress thread, {} taken from it",
-                  postbox_.count(), postbox_.taken());
+                  submission_queue_.count(), submission_queue_.taken());
     Status parted = co_await outsiders_.close_all(executor);
     if (!parted.ok()) log::info("mpi: parting from other jobs: {}", parted.text());
     for (const auto& transport : parts_.transports) {
@@ -240,6 +268,7 @@ Task<Status> Engine::leave(Executor& executor) {
     transfer_->anchors.end();
     parts_.device->shut_down();
     holding_back_.clear();
+    death_watch_.end();
     started_ = false;
     stopped_ = true;
     co_return parts_.job->finalize();
@@ -252,6 +281,7 @@ int Engine::progress() {
     events += files_->progress();
     events += requests_.progress();
     if (!held_partitions_.empty()) events += held_partitions_.send();
+    death_watch_.turn([this](const job::Death& death) { on_death(death); });
     return events;
 }
 
@@ -262,13 +292,14 @@ bool Engine::pending() const {
 int Engine::progress_in_background() {
     if (!started_) return 0;
     executor().set_background(true);
-    const int started = postbox_.start();
+    const int started = submission_queue_.start();
     const int events = messenger_->progress() + windows_->progress() + files_->progress();
+    death_watch_.turn([this](const job::Death& death) { on_death(death); });
     executor().set_background(false);
     return started + events;
 }
 
-void Engine::rest_unless(bool something_happened, Gate* others) {
+void Engine::rest_unless(bool something_happened, EngineLock* others) {
     if (something_happened) return patience_.rewarded();
     if (!patience_.exhausted()) return;
     const Nanoseconds since = clock().now();
@@ -289,9 +320,10 @@ void Engine::write_explanation() {
     if (!explain_.on()) return;
     const device::Device::Resident resident = parts_.device->resident();
     if (resident.launches > 0)
-        explain_.note(fmt::format(
-            "small device copies taken by persistent kernels: {} (launched: {}; GANTRY_LINGER)",
-            resident.copies, resident.launches));
+        explain_.note(
+            fmt::format("small device copies taken by persistent kernels: {} (launched: {}; "
+                        "GANTRY_IDLE_TIMEOUT)",
+                        resident.copies, resident.launches));
     for (int peer = 0; peer < transfer_->endpoints.size(); ++peer) {
         const transfer::Endpoint* const known = transfer_->endpoints.known(peer);
         if (known != nullptr && transfer::RailScheduler::serves(*known))

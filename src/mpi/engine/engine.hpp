@@ -9,18 +9,20 @@
 #include "base/config.hpp"
 #include "base/counters.hpp"
 #include "base/executor.hpp"
-#include "base/gate.hpp"
+#include "base/engine_lock.hpp"
 #include "base/patience.hpp"
 #include "base/timeline.hpp"
 #include "coll/planner.hpp"
 #include "coll/team.hpp"
 #include "device/device.hpp"
 #include "faults/agreement.hpp"
+#include "faults/contacts.hpp"
 #include "faults/revocations.hpp"
 #include "job/job.hpp"
 #include "mpi/check/checks.hpp"
 #include "mpi/dynamic/outsiders.hpp"
-#include "mpi/engine/postbox.hpp"
+#include "mpi/engine/death_watch.hpp"
+#include "mpi/engine/submission_queue.hpp"
 #include "mpi/partitioned/send.hpp"
 #include "mpi/request/requests.hpp"
 #include "p2p/messenger.hpp"
@@ -107,7 +109,7 @@ class Engine {
     // Called after each poll of somebody who waits: after many empty ones it lets other processes
     // run, at once when ranks outnumber processors. `others`: what it opens meanwhile, for threads of
     // this one.
-    void rest_unless(bool something_happened, Gate* others = nullptr);
+    void rest_unless(bool something_happened, EngineLock* others = nullptr);
     // Whether whoever waits offers its processor at once.
     bool is_crowded() const { return patience_.limit() == 0; }
     // Processors that the node has for this process beside one.
@@ -148,7 +150,7 @@ class Engine {
     rma::Windows& windows() { return *windows_; }
     io::Files& files() { return *files_; }
     Requests& requests() { return requests_; }
-    Postbox& postbox() { return postbox_; }
+    SubmissionQueue& submission_queue() { return submission_queue_; }
     Checks& checks() { return checks_; }
     HeldPartitions& held_partitions() { return held_partitions_; }
     // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
@@ -171,6 +173,7 @@ class Engine {
     void write_explanation();
     void write_timeline();
     Status learn_job_wide();
+    void on_death(const job::Death& death);
     Task<Status> meet_at_the_end(Executor& executor);
 
     Parts parts_;
@@ -183,15 +186,18 @@ class Engine {
     std::unique_ptr<p2p::Messenger> messenger_;
     std::unique_ptr<faults::Agreements> agreements_;
     std::unique_ptr<faults::Revocations> revocations_;
+    std::unique_ptr<faults::Contacts> contacts_;
     std::unique_ptr<rma::Windows> windows_;
     std::unique_ptr<io::Files> files_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     std::unique_ptr<coll::Common> between_jobs_;
     Outsiders outsiders_;
+    DeathWatch death_watch_;
     std::unique_ptr<Ports> ports_;
     std::uint64_t job_identity_ = 0;
     std::uint32_t next_shared_context_ = kFirstSharedContext;
-    Postbox postbox_;  // outlives the requests: those that end give their slots back
+    SubmissionQueue
+        submission_queue_;  // outlives the requests: those that end give their slots back
     HeldPartitions held_partitions_;
     Requests requests_;
     p2p::Group everybody_;  // the engine's own group of all ranks, for its end

@@ -89,7 +89,7 @@ Request* find(MPI_Request handle) {
     Engine* engine = process().engine.get();
     if (is_predefined(handle) || engine == nullptr || !engine->started()) return nullptr;
     Request* request = engine->messenger().find(handle);
-    // Without an owner: our own, or one that waits in the postbox to be posted again.
+    // Without an owner: our own, or one that waits in the submission queue to be posted again.
     return request != nullptr && request->owner != nullptr && !request->detached ? request
                                                                                  : nullptr;
 }

@@ -17,7 +17,9 @@ plan::CollFacts job_costs(const Parts& parts) {
     } else {
         for (const auto& transport : parts.transports) {
             const transport::PeerFacts way = transport->facts(parts.job->rank());
-            if (!way.self && !way.shared_memory) facts.between = plan::coll_way_of(way);
+            if (way.self || way.shared_memory) continue;
+            facts.between = plan::coll_way_of(way);
+            facts.network_reaches_devices = way.device_memory;
         }
     }
     facts.processors = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));

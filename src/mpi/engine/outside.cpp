@@ -27,10 +27,10 @@ bool post(p2p::RequestKind kind, p2p::SendMode mode, void* buf, MPI_Count count,
     const p2p::Buffer what = buffer(buf, count, *type);
     if (what.bytes() <= kLong) return false;
     Engine& engine = *on->engine;
-    p2p::Request* made = engine.postbox().put({kind, mode, &on->group, what, peer, tag});
+    p2p::Request* made = engine.submission_queue().put({kind, mode, &on->group, what, peer, tag});
     if (made == nullptr) return false;
     *request = engine.requests().hand_out(made, *on, type);
-    engine.postbox().post(*made);
+    engine.submission_queue().post(*made);
     boundary.posted();
     return true;
 }
@@ -55,7 +55,7 @@ bool take_ended(int count, MPI_Request* requests, MPI_Status* statuses) {
 }
 
 bool take_ended(Engine& engine, int count, MPI_Request* requests, MPI_Status* statuses) {
-    Postbox& box = engine.postbox();
+    SubmissionQueue& box = engine.submission_queue();
     if (count < 0) return false;
     for (int i = 0; i < count; ++i)
         if (requests[i] != MPI_REQUEST_NULL && box.ended_well(requests[i]) == nullptr) return false;

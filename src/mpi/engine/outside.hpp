@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What calls of MPI do without coming into the engine when a progress thread drives it: they leave
-// long messages in its postbox, and take what has ended out of it. Each of these has the arguments
+// long messages in its submission queue, and take what has ended out of it. Each of these has the arguments
 // of its MPI function as they are, and does all of the call or nothing: false, also for every
 // argument that is not good; then the call goes its usual way.
 #pragma once

@@ -82,7 +82,7 @@ void turn(Engine& engine) {
     if (program_calls_due(engine.executor())) [[unlikely]]
         make_program_calls(engine.executor());
     engine.rest_unless(something_happened,
-                       boundary != nullptr ? boundary->gate_to_open() : nullptr);
+                       boundary != nullptr ? boundary->lock_to_give_up() : nullptr);
 }
 
 }  // namespace gantry::mpi

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/engine/progress_thread.hpp"
 
+#include "base/blocked_signals.hpp"
 #include "base/log.hpp"
 #include "base/relax.hpp"
 #include "mpi/engine/engine.hpp"
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -38,11 +38,8 @@ Status ProgressThread::start() {
     stop_.store(false);
     spare_ = has_spare_processor(engine_.job().local_size());
     if (share == "on" || (share == "auto" && spare_)) copies_ = &engine_.transfer().host_copies;
-    // Signals are the program's: its handlers run in its threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     const int failed = [this] {
+        const BlockedSignals blocked;
         pthread_attr_t plain;
         pthread_attr_init(&plain);
         const int result = pthread_create(
@@ -55,7 +52,6 @@ Status ProgressThread::start() {
         pthread_attr_destroy(&plain);
         return result;
     }();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     running_ = failed == 0;
     if (running_ && copies_ != nullptr) copies_->share_with(this);
     if (running_) pthread_setname_np(thread_, "gantry-progress");
@@ -77,15 +73,15 @@ void ProgressThread::stop() {
 
 Look ProgressThread::look() {
     Look look;
-    if (!gate_.try_enter()) return look;
+    if (!engine_lock_.try_enter()) return look;
     look.inside = true;
     look.events = engine_.progress_in_background();
     look.pending = engine_.pending();
     // What the program left is done, unless it posts something right now.
     if (!look.pending) left_pending_.store(false);
-    if (engine_.postbox().has_posts()) look.pending = true;
+    if (engine_.submission_queue().has_posts()) look.pending = true;
     waiters_.call_ended();
-    gate_.leave_background();
+    engine_lock_.leave_background();
     return look;
 }
 
@@ -95,42 +91,42 @@ void ProgressThread::run() {
     if (!spare_)
         log::info("mpi: the progress thread has no processor of its own; give each rank two");
     const Clock& clock = engine_.clock();
-    Vigil vigil(spare_, engine_.config().progress_awake, clock.now());
+    PollingPolicy polling_policy(spare_, engine_.config().progress_awake, clock.now());
     while (!stop_.load(std::memory_order_relaxed)) {
         if (copies_one()) {
-            vigil.happened(clock.now());
+            polling_policy.happened(clock.now());
             continue;
         }
-        vigil.looked(look(), clock.now());
-        switch (vigil.next()) {
-            case Vigil::Next::look: break;
-            case Vigil::Next::watch: watch(); break;
-            case Vigil::Next::rest: rest(Vigil::kFirstNap); break;
-            case Vigil::Next::sleep: sleep(vigil); break;
+        polling_policy.looked(look(), clock.now());
+        switch (polling_policy.next()) {
+            case PollingPolicy::Next::look: break;
+            case PollingPolicy::Next::watch: watch(); break;
+            case PollingPolicy::Next::rest: rest(PollingPolicy::kFirstNap); break;
+            case PollingPolicy::Next::sleep: sleep(polling_policy); break;
         }
     }
 }
 
-// Reads words of its own only: the gate's would be fetched away from the program at every call.
+// Reads words of its own only: the lock's would be fetched away from the program at every call.
 void ProgressThread::watch() {
     const Clock& clock = engine_.clock();
-    const Nanoseconds until = clock.now() + Vigil::kWatch;
+    const Nanoseconds until = clock.now() + PollingPolicy::kWatch;
     while (!left_pending_.load(std::memory_order_relaxed) && !stop_.load() && clock.now() < until &&
            !copies_one())
         relax();
 }
 
-void ProgressThread::sleep(Vigil& vigil) {
-    // What comes between here and the sleep rings: the program opens the gate first and then looks
+void ProgressThread::sleep(PollingPolicy& polling_policy) {
+    // What comes between here and the sleep rings: the program gives up the lock first and then looks
     // whether we are asleep.
     const Bell::Ticket ticket = bell_.listen();
     const bool copied = copies_one();
     const Look seen = look();
     if (copied || seen.events > 0 || stop_.load()) {
         bell_.stay_awake();
-        vigil.happened(engine_.clock().now());
-    } else if (bell_.sleep(ticket, vigil.nap(seen.pending))) {
-        vigil.happened(engine_.clock().now());
+        polling_policy.happened(engine_.clock().now());
+    } else if (bell_.sleep(ticket, polling_policy.nap(seen.pending))) {
+        polling_policy.happened(engine_.clock().now());
     }
 }
 

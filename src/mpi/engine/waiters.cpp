@@ -17,7 +17,7 @@ constexpr int kQuietTurns = 16;
 
 }  // namespace
 
-void Waiters::wait(Pending& pending, Gate* others) {
+void Waiters::wait(Pending& pending, EngineLock* others) {
     bool comes = true;
     while (!pending.poll()) {
         Executor& executor = pending.engine()->executor();
@@ -34,7 +34,7 @@ void Waiters::wait(Pending& pending, Gate* others) {
 // Its end is looked for without poll(), which may call a function of the program: that may wait in
 // turn, and needs a driver. For the same reason it ends when a collective has work for such a
 // function.
-void Waiters::drive(Pending& pending, Gate* others) {
+void Waiters::drive(Pending& pending, EngineLock* others) {
     Engine& engine = *pending.engine();
     driver_.store(&pending, std::memory_order_relaxed);
     drives_.store(drives() + 1, std::memory_order_relaxed);
@@ -43,15 +43,15 @@ void Waiters::drive(Pending& pending, Gate* others) {
         const int events = engine.progress_waiting();
         quiet = events > 0 ? 0 : quiet + 1;
         if (quiet % kQuietTurns == 0) call_ended();
-        if (gate_.wanted())
-            gate_.step_aside();
+        if (engine_lock_.wanted())
+            engine_lock_.step_aside();
         else
             engine.rest_unless(events > 0, others);
         if (driver() != &pending) return;  // somebody came meanwhile, and drives
     }
     driver_.store(nullptr, std::memory_order_relaxed);
     call_ended();
-    if (deputy_ == nullptr) call_a_driver();
+    if (standby_ == nullptr) call_a_driver();
 }
 
 void Waiters::sleep(Pending& pending) {
@@ -61,11 +61,12 @@ void Waiters::sleep(Pending& pending) {
     sleepers_.push_front(me);
     const bool looks = looking_ < spare_processors_;
     if (looks) ++looking_;
-    if (deputy_ == nullptr) deputy_ = &me;
-    bool is_deputy = deputy_ == &me;
-    const Looks deputy_looks = deputy_looks_;  // read inside: an engine that begins sets them again
-    gate_.leave();
-    // Who calls is inside the gate meanwhile, so that `me` lives until the word is written and the
+    if (standby_ == nullptr) standby_ = &me;
+    bool is_standby = standby_ == &me;
+    const Looks standby_looks =
+        standby_looks_;  // read inside: an engine that begins sets them again
+    engine_lock_.leave();
+    // The caller holds the lock meanwhile, so that `me` lives until the word is written and the
     // sleeper woken.
     const Nanoseconds until = looks ? clock.now() + kLooks : 0;
     while (looks && me.word.load(std::memory_order_acquire) == looking && clock.now() < until)
@@ -73,28 +74,28 @@ void Waiters::sleep(Pending& pending) {
             relax();
     std::uint32_t still = looking;
     if (me.word.compare_exchange_strong(still, asleep)) {
-        if (is_deputy && !sleep_as_deputy(me, deputy_looks)) {
-            gate_.enter();
-            is_deputy = driver() == nullptr;
-            if (!is_deputy) resign();  // the driver finds none at its end, and calls somebody
-            gate_.leave();
+        if (is_standby && !sleep_as_standby(me, standby_looks)) {
+            engine_lock_.enter();
+            is_standby = driver() == nullptr;
+            if (!is_standby) resign();  // the driver finds none at its end, and calls somebody
+            engine_lock_.leave();
         }
-        while (!is_deputy && me.word.load() == asleep)
+        while (!is_standby && me.word.load() == asleep)
             futex::sleep_while(me.word, asleep);
     }
-    gate_.enter();
+    engine_lock_.enter();
     if (looks) --looking_;
     const bool was_called = me.word.load() == called;
-    if (is_deputy && was_called) deputy_ = nullptr;
-    if (is_deputy && !was_called) resign();
+    if (is_standby && was_called) standby_ = nullptr;
+    if (is_standby && !was_called) resign();
     if (!was_called) me.unlink();
     // Meant to drive, it has no more need to: another one has.
-    if ((me.to_drive || is_deputy) && driver() == nullptr && pending.ended()) call_a_driver();
+    if ((me.to_drive || is_standby) && driver() == nullptr && pending.ended()) call_a_driver();
 }
 
 // Until it is called, or nobody has driven for a while. A driver that comes again and again is looked at
 // ever more seldom. False: one has driven all the time, and may go on for long.
-bool Waiters::sleep_as_deputy(const Sleeper& me, Looks looks) {
+bool Waiters::sleep_as_standby(const Sleeper& me, Looks looks) {
     Nanoseconds time = looks.first;
     for (std::uint32_t seen = drives();;) {
         futex::sleep_while(me.word, asleep, time);
@@ -129,7 +130,7 @@ void Waiters::call_a_driver() {
 }
 
 void Waiters::resign() {
-    deputy_ = nullptr;
+    standby_ = nullptr;
     ++deputies_resigned_;
 }
 

@@ -3,12 +3,14 @@
 // MPI_Init to MPI_Finalize (MPI 5.0 section 11.2).
 #include "mpi/bodies.hpp"
 #include "mpi/dynamic/connect.hpp"
+#include "mpi/dynamic/upbringing.hpp"
 #include "mpi/engine/boundary.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace gantry::mpi {
@@ -27,9 +29,19 @@ Comm* predefined_comm(Engine& engine, MPI_Comm handle, const char* name, std::ui
 
 }  // namespace
 
+// Of a spawned job: the one that its parents named.
+static Status choose_initial_errhandler(Engine& engine) {
+    Result<std::string> told = engine.job().parent_port();
+    GANTRY_TRY(told.status());
+    if (Errhandler* const named = initial_errhandler(*told, std::max(engine.job().app_number(), 0)))
+        process().initial_errhandler = named;
+    return success();
+}
+
 Status make_world(Engine& engine) {
     Process& p = process();
     if (p.world != nullptr) return success();
+    GANTRY_TRY(choose_initial_errhandler(engine));
     std::vector<int> everybody(static_cast<std::size_t>(engine.size()));
     std::iota(everybody.begin(), everybody.end(), 0);
     p.world = predefined_comm(engine, MPI_COMM_WORLD, "MPI_COMM_WORLD", kWorldContext,

@@ -189,7 +189,9 @@ int raise(std::nullptr_t, const Status& status, const char* function) {
         // nobody has set MPI_COMM_SELF's.
         const bool only_world_set = p.self->errhandler == p.initial_errhandler &&
                                     p.world->errhandler != p.initial_errhandler;
-        return raise(only_world_set ? p.world : p.self, status, function);
+        const Comm& chosen = only_world_set ? *p.world : *p.self;
+        return apply(*chosen.errhandler, chosen.handle,
+                     fmt::format("no communicator, so {}'s counts", chosen.name), status, function);
     }
     const std::string where = p.phase == Process::Phase::finalized ? "after MPI_Finalize"
                               : p.phase == Process::Phase::before  ? "before MPI_Init"

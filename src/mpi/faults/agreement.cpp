@@ -25,6 +25,8 @@ MemberSet set_of(const Comm& comm, const std::vector<int>& peers) {
     return set;
 }
 
+}  // namespace
+
 faults::Agreements::Call next_agreement(Comm& comm) {
     faults::Agreements::Call call;
     call.context = comm.group.context;
@@ -35,6 +37,22 @@ faults::Agreements::Call next_agreement(Comm& comm) {
     call.mine.acknowledged = set_of(comm, lost_members(comm, comm.group.acknowledged));
     return call;
 }
+
+Task<Status> all_or_none(Executor& executor, Comm* comm, faults::Agreements::Call call,
+                         Status mine) {
+    call.mine.flags = mine.ok() ? 1 : 0;
+    call.mine.failed = set_of(*comm, lost_members(*comm));
+    Decision decided;
+    Status agreed = co_await comm->engine->agreements().agree(executor, std::move(call), &decided);
+    if (!mine.ok()) co_return mine;
+    GANTRY_CO_TRY(agreed);
+    if (decided.flags == 1 && decided.failed == MemberSet(comm->collective.size()))
+        co_return success();
+    co_return failure(MPIX_ERR_PROC_FAILED,
+                      "a rank of the communicator has died, or could not take part");
+}
+
+namespace {
 
 Task<Status> agree(Executor& executor, Comm* comm, faults::Agreements::Call call, int* flag) {
     Decision decided;

@@ -7,6 +7,7 @@
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/faults/faults.hpp"
 #include "mpi/io/conversion.hpp"
 #include "mpi/request/status.hpp"
 
@@ -60,10 +61,9 @@ bool is_endless(const Memory& memory) {
            bytes > kMost || reach > kMost || reach < -kMost;
 }
 
-Result<Order> order_of(File& fh, const Where& where, const Memory& memory) {
+Result<Order> accepted_order(File& fh, const Where& where, const Memory& memory) {
     io::File& file = *fh.file;
     GANTRY_TRY(check_direction(file, where));
-    if (is_collective(where)) GANTRY_TRY(check_no_split(fh));
     if (is_endless(memory))
         return failure(MPI_ERR_COUNT, "a buffer of {} elements of {} bytes is larger than memory",
                        memory.count, memory.datatype.size());
@@ -96,15 +96,33 @@ Result<Order> order_of(File& fh, const Where& where, const Memory& memory) {
         end > static_cast<Bytes>(std::numeric_limits<std::int64_t>::max()))
         return failure(MPI_ERR_ARG, "{} bytes at offset {} end behind every file", bytes, offset);
     order.access.first = first;
-    // A call that is refused is as if it had not been made: the others' will end with the next one.
     if (is_collective(where)) order.team = file.team();
     // The pointer moves by what is asked for, also where a read meets the end of the file.
     if (where.pointer == Pointer::individual) file.position = offset + order.etypes;
     return order;
 }
 
+// A collective call that is refused because of this rank's arguments fails on all ranks: `access.refused`.
+Result<Order> order_of(File& fh, const Where& where, const Memory& memory) {
+    GANTRY_TRY(unless_revoked(fh));
+    // As if it had not been made: the others' will end with the next one.
+    if (is_collective(where)) GANTRY_TRY(check_no_split(fh));
+    Result<Order> order = accepted_order(fh, where, memory);
+    if (order.ok() || !is_collective(where)) return order;
+    Order refused;
+    refused.fh = &fh;
+    refused.where = where;
+    refused.datarep = fh.datarep;
+    refused.access.direction = where.direction;
+    refused.access.view = fh.file->view;
+    refused.access.buffer = transfer::bytes_buffer(nullptr, 0);
+    refused.access.refused = std::move(order).status();
+    refused.team = fh.file->team();
+    return refused;
+}
+
 // `moved`: bytes of the program's memory.
-Task<Status> move(Executor& executor, Order order, Bytes* moved) {
+Task<Status> move_steps(Executor& executor, Order order, Bytes* moved) {
     io::File& file = *order.fh->file;
     const bool together = is_collective(order.where);
     if (order.where.pointer == Pointer::shared || order.where.pointer == Pointer::ordered) {
@@ -113,20 +131,35 @@ Task<Status> move(Executor& executor, Order order, Bytes* moved) {
         if (order.where.pointer == Pointer::shared)
             taken = co_await file.shared.add(executor, order.etypes, &etype);
         else
-            taken = co_await file.take_turns(executor, order.team, order.etypes, &etype);
+            taken = co_await file.take_turns(executor, order.team, order.access.refused,
+                                             order.etypes, &etype);
         GANTRY_CO_TRY(taken);
         order.access.first = static_cast<Bytes>(etype) * order.access.view->etype_bytes;
     }
     Status ended;
     if (order.datarep->converts()) {
-        ended = co_await transfer_converted(executor, order.fh, order.access, order.datarep,
-                                            order.datatype, order.element_bytes, moved);
+        ended = order.access.refused;
+        if (ended.ok())
+            ended = co_await transfer_converted(executor, order.fh, order.access, order.datarep,
+                                                order.datatype, order.element_bytes, moved);
         if (together) ended = co_await io::agree(executor, order.team, ended);
     } else if (together) {
         ended = co_await file.transfer_all(executor, order.team, order.access, moved);
     } else {
         ended = co_await file.transfer(executor, order.access, moved);
     }
+    co_return ended;
+}
+
+Task<Status> move(Executor& executor, Order order, Bytes* moved) {
+    io::File& file = *order.fh->file;
+    const bool together = is_collective(order.where);
+    Task<Status> steps = move_steps(executor, std::move(order), moved);
+    Status ended;
+    if (together)
+        ended = co_await file.together(executor, std::move(steps));
+    else
+        ended = co_await std::move(steps);
     co_return ended;
 }
 
@@ -164,6 +197,14 @@ Task<Status> finish_split(Executor& executor, File* fh, MPI_Status* status) {
     co_return ended;
 }
 
+// The others hear of it; the program does here and now.
+Status refuse(File& fh, Order order) {
+    Status why = order.access.refused;
+    fh.engine->requests().background(
+        run(fh.engine->executor(), std::move(order), MPI_STATUS_IGNORE));
+    return why;
+}
+
 }  // namespace
 
 Status check_no_split(const File& fh) {
@@ -183,6 +224,7 @@ Pending transfer(File& fh, const Where& where, const Memory& memory, MPI_Status*
 Status start_transfer(File& fh, const Where& where, const Memory& memory, MPI_Request* request) {
     Result<Order> order = order_of(fh, where, memory);
     GANTRY_TRY(order.status());
+    if (!order->access.refused.ok()) return refuse(fh, std::move(*order));
     Requests& requests = fh.engine->requests();
     Result<p2p::Request*> made = requests.create(p2p::RequestKind::collective);
     GANTRY_TRY(made.status());
@@ -194,6 +236,7 @@ Status start_transfer(File& fh, const Where& where, const Memory& memory, MPI_Re
 Status begin_split(File& fh, Split split, const Where& where, const Memory& memory) {
     Result<Order> order = order_of(fh, where, memory);
     GANTRY_TRY(order.status());
+    if (!order->access.refused.ok()) return refuse(fh, std::move(*order));
     Requests& requests = fh.engine->requests();
     Result<p2p::Request*> made = requests.create(p2p::RequestKind::collective);
     GANTRY_TRY(made.status());

@@ -8,6 +8,7 @@
 #include "mpi/comm/group.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/faults/faults.hpp"
 #include "mpi/io/access.hpp"
 #include "mpi/io/file.hpp"
 #include "base/yield.hpp"
@@ -75,6 +76,7 @@ Result<File*> wrap(Engine& engine, std::unique_ptr<io::File> file) {
     for (const auto& [key, value] : made->file->hints.told())
         set_pair(made->hints, key, value);
     set_pair(made->hints, kMemoryKindsKey, kMemoryKinds);
+    end_if_revoked(*made);
     return made;
 }
 
@@ -85,25 +87,38 @@ io::Hints hints_of(const InfoPairs& pairs) {
     return hints;
 }
 
-Task<Status> make(Executor& executor, Comm* comm, coll::Team team, std::string path, int amode,
-                  InfoPairs pairs, MPI_File* made) {
+// The contexts of a file and of its shared pointer: on all ranks that live, or a failure on all of them, since
+// a rank without them could not tell the others.
+Task<Status> share_contexts(Executor& executor, Comm* comm, coll::Team team,
+                            faults::Agreements::Call call, std::uint32_t* file,
+                            std::uint32_t* window) {
+    Engine& engine = *comm->engine;
+    Status shared = co_await share_context(executor, engine, team, file);
+    if (comm->group.size() == 1) co_return shared;
+    // Also where the first failed here: others, who have it, wait for this rank in the second.
+    Status second = co_await share_context(executor, engine, team, window);
+    if (shared.ok()) shared = std::move(second);
+    Status agreed = co_await all_or_none(executor, comm, std::move(call), std::move(shared));
+    co_return agreed;
+}
+
+Task<Status> make(Executor& executor, Comm* comm, coll::Team team, faults::Agreements::Call call,
+                  std::string path, int amode, Status refused, InfoPairs pairs, MPI_File* made) {
     Engine& engine = *comm->engine;
     std::uint32_t context = 0, window_context = 0;
-    Status shared = co_await share_context(executor, engine, team, &context);
+    Status shared =
+        co_await share_contexts(executor, comm, team, std::move(call), &context, &window_context);
     GANTRY_CO_TRY(shared);
     p2p::Group group = comm->group;
     p2p::Group window = group;
-    if (group.size() > 1) {
-        shared = co_await share_context(executor, engine, team, &window_context);
-        GANTRY_CO_TRY(shared);
-    }
     group.context = context | p2p::kCollectiveContext;
     window.context = window_context | p2p::kCollectiveContext;
     std::unique_ptr<io::File> file(new (std::nothrow) io::File(
         engine.files(), std::move(group), std::move(path), amode, hints_of(pairs)));
     GANTRY_ASSERT(file != nullptr);
     const coll::Team of_file = file->team();
-    Status opened = co_await file->open(executor, of_file, std::move(window));
+    Task<Status> opening = file->open(executor, of_file, std::move(window), std::move(refused));
+    Status opened = co_await file->together(executor, std::move(opening));
     GANTRY_CO_TRY(opened);
     Result<File*> wrapped = wrap(engine, std::move(file));
     if (!wrapped.ok()) co_return std::move(wrapped).status();
@@ -117,7 +132,8 @@ Task<Status> make(Executor& executor, Comm* comm, coll::Team team, std::string p
 Task<Status> end(Executor& executor, File* file, coll::Team team) {
     while (file->under_way > 0)
         co_await Yield(executor);
-    Status closed = co_await file->file->close(executor, team);
+    Task<Status> closing = file->file->close(executor, team);
+    Status closed = co_await file->file->together(executor, std::move(closing));
     delete std::exchange(file->file, nullptr);
     // The file's error handler is yet to hear of a failure.
     if (!closed.ok()) co_return closed;
@@ -128,7 +144,11 @@ Task<Status> end(Executor& executor, File* file, coll::Team team) {
 template <class... Args>
 Pending run(File& fh, Task<Status> (io::File::*call)(Executor&, coll::Team, Args...),
             std::type_identity_t<Args>... args) {
-    return Pending(*fh.engine, (fh.file->*call)(fh.engine->executor(), fh.file->team(), args...));
+    GANTRY_TRY(unless_revoked(fh));
+    Executor& executor = fh.engine->executor();
+    return Pending(*fh.engine,
+                   fh.file->together(
+                       executor, (fh.file->*call)(executor, fh.file->team(), std::move(args)...)));
 }
 
 Status check_size(const File& fh, MPI_Offset size) {
@@ -139,7 +159,7 @@ Status check_size(const File& fh, MPI_Offset size) {
                        fh.file->path);
     if ((fh.file->mode & MPI_MODE_RDONLY) != 0)
         return failure(MPI_ERR_READ_ONLY, "\"{}\" is open with MPI_MODE_RDONLY", fh.file->path);
-    return check_no_split(fh);
+    return success();
 }
 
 }  // namespace
@@ -153,10 +173,10 @@ void release(File* file) {
 }
 
 Pending file_open(Comm& comm, const char* filename, int amode, Info* info, MPI_File* fh) {
-    GANTRY_TRY(check_mode(amode));
     InfoPairs pairs = info != nullptr ? info->pairs : InfoPairs{};
-    return Pending(*comm.engine, make(comm.engine->executor(), &comm, comm.team(),
-                                      path_of(filename), amode, std::move(pairs), fh));
+    return Pending(*comm.engine,
+                   make(comm.engine->executor(), &comm, comm.team(), next_agreement(comm),
+                        path_of(filename), amode, check_mode(amode), std::move(pairs), fh));
 }
 
 Pending file_close(MPI_File* fh) {
@@ -176,16 +196,17 @@ Status file_delete(const char* filename, Info*) {
 }
 
 Pending file_set_size(File& fh, MPI_Offset size) {
-    GANTRY_TRY(check_size(fh, size));
-    return run(fh, &io::File::set_size, size);
+    GANTRY_TRY(check_no_split(fh));
+    return run(fh, &io::File::set_size, check_size(fh, size), size);
 }
 
 Pending file_preallocate(File& fh, MPI_Offset size) {
-    GANTRY_TRY(check_size(fh, size));
-    return run(fh, &io::File::preallocate, size);
+    GANTRY_TRY(check_no_split(fh));
+    return run(fh, &io::File::preallocate, check_size(fh, size), size);
 }
 
 Pending file_get_size(File& fh, MPI_Offset* size) {
+    GANTRY_TRY(unless_revoked(fh));
     return Pending(*fh.engine, fh.file->find_size(fh.engine->executor(), size));
 }
 

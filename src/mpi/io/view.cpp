@@ -39,7 +39,29 @@ struct NewView {
     io::View view;
     const Datarep* datarep = nullptr;
     Datatype *etype = nullptr, *filetype = nullptr;
+    Status refused;  // here; then the rest means nothing
 };
+
+Result<NewView> new_view(const File& fh, MPI_Offset disp, Datatype& etype, Datatype& filetype,
+                         const char* datarep) {
+    const bool sequential = (fh.file->mode & MPI_MODE_SEQUENTIAL) != 0;
+    if (disp == MPI_DISPLACEMENT_CURRENT && !sequential)
+        return failure(MPI_ERR_ARG,
+                       "argument disp is MPI_DISPLACEMENT_CURRENT, which is for files that are "
+                       "open with MPI_MODE_SEQUENTIAL");
+    if (disp < 0 && disp != MPI_DISPLACEMENT_CURRENT)
+        return failure(MPI_ERR_ARG, "argument disp is {} and must not be negative", disp);
+    const Datarep* found = process().datareps.find(datarep);
+    if (found == nullptr)
+        return failure(MPI_ERR_UNSUPPORTED_DATAREP,
+                       "argument datarep is \"{}\"; there are \"native\", \"internal\", "
+                       "\"external32\" and those of MPI_Register_datarep",
+                       datarep);
+    const bool writes = (fh.file->mode & MPI_MODE_RDONLY) == 0;
+    Result<io::View> view = view_of(*found, disp, etype, filetype, writes);
+    GANTRY_TRY(view.status());
+    return NewView{std::move(*view), found, &etype, &filetype, {}};
+}
 
 Task<Status> change_view(Executor& executor, File* fh, coll::Team team, NewView wanted) {
     io::File& file = *fh->file;
@@ -47,9 +69,12 @@ Task<Status> change_view(Executor& executor, File* fh, coll::Team team, NewView 
         std::size_t name;
         Bytes etype;
     };
-    const Said mine{std::hash<std::string>{}(wanted.datarep->name), wanted.view.etype_bytes};
+    Said mine{};
+    if (wanted.refused.ok())
+        mine = {std::hash<std::string>{}(wanted.datarep->name), wanted.view.etype_bytes};
     std::vector<Said> all;
-    Status told = co_await io::tell_all(executor, team, mine, &all);
+    Status told =
+        co_await io::tell_unless_refused(executor, team, std::move(wanted.refused), mine, &all);
     GANTRY_CO_TRY(told);
     for (const Said& each : all) {
         if (each.name != all[0].name)
@@ -108,10 +133,11 @@ Task<Status> seek(Executor& executor, File* fh, MPI_Offset offset, int whence) {
     co_return success();
 }
 
-Task<Status> seek_shared(Executor& executor, File* fh, coll::Team team, MPI_Offset offset,
-                         int whence) {
+Task<Status> seek_shared(Executor& executor, File* fh, coll::Team team, Status refused,
+                         MPI_Offset offset, int whence) {
     std::int64_t target = 0;
-    Status found = co_await find_target(executor, fh, offset, whence, true, &target);
+    Status found = std::move(refused);
+    if (found.ok()) found = co_await find_target(executor, fh, offset, whence, true, &target);
     Status agreed = co_await io::agree(executor, team, found);
     GANTRY_CO_TRY(agreed);
     Status moved = co_await fh->file->seek_shared(executor, team, target);
@@ -136,26 +162,16 @@ Status check_whence(const File& fh, int whence, bool individual) {
 Pending file_set_view(File& fh, MPI_Offset disp, Datatype& etype, Datatype& filetype,
                       const char* datarep, Info* info) {
     GANTRY_TRY(check_no_split(fh));
-    const bool sequential = (fh.file->mode & MPI_MODE_SEQUENTIAL) != 0;
-    if (disp == MPI_DISPLACEMENT_CURRENT && !sequential)
-        return failure(MPI_ERR_ARG,
-                       "argument disp is MPI_DISPLACEMENT_CURRENT, which is for files that are "
-                       "open with MPI_MODE_SEQUENTIAL");
-    if (disp < 0 && disp != MPI_DISPLACEMENT_CURRENT)
-        return failure(MPI_ERR_ARG, "argument disp is {} and must not be negative", disp);
-    const Datarep* found = process().datareps.find(datarep);
-    if (found == nullptr)
-        return failure(MPI_ERR_UNSUPPORTED_DATAREP,
-                       "argument datarep is \"{}\"; there are \"native\", \"internal\", "
-                       "\"external32\" and those of MPI_Register_datarep",
-                       datarep);
-    const bool writes = (fh.file->mode & MPI_MODE_RDONLY) == 0;
-    Result<io::View> view = view_of(*found, disp, etype, filetype, writes);
-    GANTRY_TRY(view.status());
-    GANTRY_TRY(file_set_info(fh, info));
-    NewView wanted{std::move(*view), found, &etype, &filetype};
-    return Pending(*fh.engine,
-                   change_view(fh.engine->executor(), &fh, fh.file->team(), std::move(wanted)));
+    Result<NewView> asked = new_view(fh, disp, etype, filetype, datarep);
+    if (asked.ok()) GANTRY_TRY(file_set_info(fh, info));
+    NewView wanted;
+    if (asked.ok())
+        wanted = std::move(*asked);
+    else
+        wanted.refused = std::move(asked).status();
+    Executor& executor = fh.engine->executor();
+    Task<Status> change = change_view(executor, &fh, fh.file->team(), std::move(wanted));
+    return Pending(*fh.engine, fh.file->together(executor, std::move(change)));
 }
 
 Status file_get_view(File& fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype,
@@ -204,10 +220,11 @@ Pending file_seek(File& fh, MPI_Offset offset, int whence) {
 }
 
 Pending file_seek_shared(File& fh, MPI_Offset offset, int whence) {
-    GANTRY_TRY(check_whence(fh, whence, false));
     GANTRY_TRY(check_no_split(fh));
-    return Pending(*fh.engine,
-                   seek_shared(fh.engine->executor(), &fh, fh.file->team(), offset, whence));
+    Executor& executor = fh.engine->executor();
+    Task<Status> seek = seek_shared(executor, &fh, fh.file->team(), check_whence(fh, whence, false),
+                                    offset, whence);
+    return Pending(*fh.engine, fh.file->together(executor, std::move(seek)));
 }
 
 }  // namespace gantry::mpi

@@ -213,7 +213,7 @@ bool Requests::over(const p2p::Request& request) {
 }
 
 p2p::Request* Requests::at_work(p2p::Request& request) {
-    if (request.posted != nullptr) return Postbox::at_work(request);
+    if (request.posted != nullptr) return SubmissionQueue::at_work(request);
     const Operation* operation = operation_of(request);
     return operation != nullptr && operation->persistent() ? operation->in_flight : &request;
 }
@@ -263,7 +263,7 @@ void Requests::end(p2p::Request& request) {
     request.owner = nullptr;
     request.detached = false;
     if (request.posted != nullptr) [[unlikely]]
-        engine_.postbox().give_back(request);
+        engine_.submission_queue().give_back(request);
     else
         engine_.messenger().release(&request);
 }

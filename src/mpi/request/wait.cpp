@@ -50,6 +50,9 @@ bool poll_all(Polled& self, Status& status) {
     const bool over = all_over(handles, count, first_open);
     retire_front(*self.engine, handles, first_open, statuses, retired);
     if (!over) return false;
+    // Where one was seen to be over, another thread may have ended it and started the next one.
+    first_open = retired;
+    if (!all_over(handles, count, first_open)) return false;
     status = retire_all(*self.engine, handles, count, statuses, retired);
     return true;
 }

@@ -7,6 +7,7 @@
 #include "mpi/check/agreement.hpp"
 #include "mpi/comm/context.hpp"
 #include "mpi/engine/engine.hpp"
+#include "mpi/faults/faults.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/rma/win.hpp"
 #include "rma/windows.hpp"
@@ -57,6 +58,7 @@ Result<Win*> wrap(Engine& engine, std::unique_ptr<rma::Window> window, const rma
     win->bytes = static_cast<MPI_Aint>(wanted.bytes);
     win->unit = static_cast<int>(wanted.unit);
     win->window = window.release();
+    end_if_revoked(*win);
     return win;
 }
 
@@ -120,6 +122,18 @@ rma::Wanted wanted(Flavor flavor, MPI_Aint bytes, MPI_Aint unit, const Info* inf
     return made;
 }
 
+Status check_may_free(const rma::Window& window) {
+    // After a failure epochs end with the window: what would end them in order may fail, too.
+    if (!window.lost.ok()) return success();
+    const rma::Epochs& epochs = window.epochs;
+    if (epochs.locks > 0 || epochs.lock_all)
+        return failure(MPI_ERR_RMA_SYNC, "MPI_Win_free while a target is locked: unlock it first");
+    if (epochs.started || epochs.posted)
+        return failure(MPI_ERR_RMA_SYNC,
+                       "MPI_Win_free inside an epoch: call MPI_Win_complete or MPI_Win_wait first");
+    return success();
+}
+
 Task<Status> end(Executor& executor, Win* win) {
     Status closed = co_await win->window->close(executor);
     delete std::exchange(win->window, nullptr);
@@ -163,13 +177,8 @@ Pending win_create_dynamic(Info* info, Comm& comm, MPI_Win* win) {
 
 Pending win_free(MPI_Win* win) {
     Win* object = find(*win);
-    const rma::Epochs& epochs = object->window->epochs;
-    if (epochs.locks > 0 || epochs.lock_all)
-        return failure(MPI_ERR_RMA_SYNC, "MPI_Win_free while a target is locked: unlock it first");
-    if (epochs.started || epochs.posted)
-        return failure(MPI_ERR_RMA_SYNC,
-                       "MPI_Win_free inside an epoch: call MPI_Win_complete or MPI_Win_wait first");
-    if (object->checked && epochs.fence == rma::Epochs::Fence::used)
+    GANTRY_TRY(check_may_free(*object->window));
+    if (object->checked && object->window->epochs.fence == rma::Epochs::Fence::used)
         log::warn(
             "mpi: MPI_Win_free behind operations that no MPI_Win_fence has ended: nobody knows "
             "whether they arrive");

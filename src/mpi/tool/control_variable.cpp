@@ -19,8 +19,8 @@ constexpr std::string_view kForUsers[] = {"log",       "explain", "explain_file"
                                           "gpudirect", "machine", "ipc",          "kernels"};
 // What one rank may have otherwise than the others; the two sides of a message agree on the rest.
 constexpr std::string_view kOfOneRank[] = {
-    "log",  "explain", "explain_file", "eager_limit", "spin", "progress", "progress_awake",
-    "rank", "linger",  "share_copies", "hand_over"};
+    "log",  "explain",      "explain_file", "eager_limit", "spin", "progress", "progress_awake",
+    "rank", "idle_timeout", "share_copies", "hand_over"};
 
 bool is_among(std::span<const std::string_view> names, std::string_view name) {
     return std::ranges::count(names, name) > 0;

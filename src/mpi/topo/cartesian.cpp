@@ -83,10 +83,13 @@ Result<Cartesian> make_grid(int ndims, const int* dims, const int* periods, int 
                            dims[i]);
         size *= dims[i];
         if (size > processes)
-            return failure(MPI_ERR_DIMS,
-                           "the grid needs more processes than the {} of the communicator: the "
-                           "product of dims[0] to dims[{}] is {}",
-                           processes, i, size);
+            return failure(
+                MPI_ERR_DIMS,
+                "the grid needs more processes than the {} of the communicator: {} is {}",
+                processes,
+                i == 0 ? std::string("dims[0]")
+                       : fmt::format("the product of dims[0] to dims[{}]", i),
+                size);
         grid.dims.push_back(dims[i]);
         grid.periods.push_back(periods[i] != 0 ? 1 : 0);
     }

@@ -73,7 +73,7 @@ Status tell_chunk(Sending& sending, SlotPool& pool, transport::Pool which, const
         sending.messages.send(sending.message.peer, wire::kChunk,
                               wire::Chunk{sending.message.id, offset, bytes, pool.offset_of(slot),
                                           slot.unit, slot.units, static_cast<std::uint8_t>(which)});
-    if (told.ok()) pool.lend(slot, sending.message.peer);
+    if (told.ok()) pool.grant(slot, sending.message.peer);
     return told;
 }
 

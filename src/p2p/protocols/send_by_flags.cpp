@@ -93,7 +93,7 @@ void start(SendByFlags& message, int index) {
     piece.slot = slot_of(message, chunk);
     piece.bytes = chunk.bytes;
     piece.begin = message.messages.context.begins();
-    message.slots->lend_early(piece.slot, message.request.peer);
+    message.slots->grant_early(piece.slot, message.request.peer);
     device::Copy copy = copy_of(message, chunk);
     // A piece right behind one with a number waits longer than behind one with an event.
     if (message.pieces.count() == 1)
@@ -138,7 +138,7 @@ bool cut_through(SendByFlags& message) {
     piece.slot = slot_of(message, chunk);
     piece.bytes = chunk.bytes;
     piece.begin = messages.context.begins();
-    message.slots->lend_early(piece.slot, message.request.peer);
+    message.slots->grant_early(piece.slot, message.request.peer);
     ++message.running;
     piece.then(piece_ended);
     return true;

@@ -31,8 +31,10 @@ Fabric::Fabric(model::Timeline& timeline, FabricOptions options, std::vector<int
       caps_(nodes_.size(), 0),
       outages_(rails_.size()),
       died_at_(nodes_.size(), -1) {
-    for (int rank = 0; rank < static_cast<int>(nodes_.size()); ++rank)
+    for (int rank = 0; rank < static_cast<int>(nodes_.size()); ++rank) {
         ends_.push_back(std::make_unique<FakeTransport>(*this, rank));
+        ranks_of_node_[nodes_[static_cast<std::size_t>(rank)]].push_back(rank);
+    }
 }
 
 Fabric::~Fabric() = default;
@@ -49,7 +51,7 @@ void Fabric::kill(int rank, Nanoseconds notice) {
     for (int other = 0; other < static_cast<int>(nodes_.size()); ++other) {
         if (other == rank || !reaches(other, rank)) continue;
         timeline_.at(timeline_.now() + notice, [this, other, rank] {
-            if (!dead(other)) end(other).losses_.push_back({rank, gone(rank)});
+            if (!dead(other)) end(other).lost({rank, gone(rank)});
         });
     }
 }
@@ -63,8 +65,8 @@ void Fabric::fail_rail(int rank, int rail, Nanoseconds notice) {
             const auto lost = [](int peer) {
                 return failure(MPI_ERR_PROC_ABORTED, "all rails to rank {} failed", peer);
             };
-            if (!dead(other)) end(other).losses_.push_back({rank, lost(rank)});
-            if (!dead(rank)) end(rank).losses_.push_back({other, lost(other)});
+            if (!dead(other)) end(other).lost({rank, lost(rank)});
+            if (!dead(rank)) end(rank).lost({other, lost(other)});
         }
     });
 }
@@ -177,8 +179,7 @@ void Fabric::send(int from, int to, Packet packet) {
     ++count.messages;
     count.header_bytes += packet.header.size();
     count.payload_bytes += packet.payload.size();
-    trace_.push_back(
-        {timeline_.now(), from, to, packet.kind, packet.header.size(), packet.payload.size()});
+    note({timeline_.now(), from, to, packet.kind, packet.header.size(), packet.payload.size()});
     Flight flight = fly(from, to, message_rail(from, to), model::Transfer::message,
                         packet.header.size() + packet.payload.size(), options_.link);
     if (options_.order == Order::kept) {
@@ -213,7 +214,7 @@ void Fabric::deliver(int from, int to, Flight flight, std::shared_ptr<const Pack
             return;
         }
         timeline_.note(static_cast<std::uint64_t>(to) << 8 | packet->kind, packet->payload.size());
-        end(to).inbox_.push_back(*packet);
+        end(to).came(*packet);
     });
 }
 
@@ -221,7 +222,7 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
                  const RemoteKey& key, Bytes offset, Completion& done) {
     ++puts_.messages;
     puts_.payload_bytes += bytes;
-    trace_.push_back({timeline_.now(), from, to, kPut, 0, bytes});
+    note({timeline_.now(), from, to, kPut, 0, bytes});
     const bool from_device = options_.behind && options_.behind(from, source, bytes) != nullptr;
     const Flight flight =
         fly(from, to, rail_index, model::Transfer::put, bytes,
@@ -236,7 +237,7 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
                                           : write(from, to, source, bytes, key, offset);
         const Nanoseconds told = std::max(flight.arrives + options_.link.latency, known);
         timeline_.at(told, [this, from, &done, status] {
-            if (!dead(from)) end(from).put_ends_.push_back({&done, status});
+            if (!dead(from)) end(from).ended({&done, status});
         });
     });
 }
@@ -248,27 +249,27 @@ void Fabric::get_exposed(int to, int from, std::uint64_t number, std::byte* sink
     std::erase_if(fetches, [](const auto& fetch) { return fetch->done == nullptr; });
     const auto fetch = fetches.emplace_back(
         std::make_shared<FakeTransport::Fetch>(FakeTransport::Fetch{from, &done}));
-    trace_.push_back({timeline_.now(), to, from, kFetch, sizeof number, 0});
+    note({timeline_.now(), to, from, kFetch, sizeof number, 0});
     timeline_.at(timeline_.now() + options_.link.latency, [=, this] {
-        const auto loan = loans_.find({from, number});
-        if (dead(from) || dead(to) || loan == loans_.end()) return;
-        GANTRY_ASSERT(bytes == loan->second.bytes);
+        const auto exposure = exposures_.find({from, number});
+        if (dead(from) || dead(to) || exposure == exposures_.end()) return;
+        GANTRY_ASSERT(bytes == exposure->second.bytes);
         ++puts_.messages;
         puts_.payload_bytes += bytes;
-        trace_.push_back({timeline_.now(), from, to, kPut, 0, bytes});
+        note({timeline_.now(), from, to, kPut, 0, bytes});
         const Flight flight = fly(from, to, 0, model::Transfer::put, bytes, options_.link);
         const auto data = std::make_shared<std::vector<std::byte>>();
         timeline_.at(flight.left, [=, this] {
-            const auto left = loans_.find({from, number});
-            if (dead(from) || left == loans_.end()) return;
+            const auto left = exposures_.find({from, number});
+            if (dead(from) || left == exposures_.end()) return;
             data->assign(left->second.source, left->second.source + bytes);
-            end(from).put_ends_.push_back({left->second.done, success()});
+            end(from).ended({left->second.done, success()});
         });
         timeline_.at(flight.arrives, [=, this] {
             if (lost_with(from, flight.left) || dead(to) || fetch->done == nullptr) return;
             timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xfd, bytes);
             std::copy(data->begin(), data->end(), sink);
-            end(to).put_ends_.push_back({std::exchange(fetch->done, nullptr), success()});
+            end(to).ended({std::exchange(fetch->done, nullptr), success()});
         });
     });
 }
@@ -284,7 +285,7 @@ void Fabric::read_memory(int to, int from, const std::byte* source, std::byte* s
     const Nanoseconds time = options_.link.read_latency + options_.link.read_rate.time(bytes);
     ++puts_.messages;
     puts_.payload_bytes += bytes;
-    trace_.push_back({timeline_.now(), from, to, kRead, 0, bytes});
+    note({timeline_.now(), from, to, kRead, 0, bytes});
     if (options_.spend) options_.spend(to, time);
     timeline_.at(timeline_.now() + time, [=, this, &done] {
         if (dead(to)) return;
@@ -297,7 +298,7 @@ void Fabric::read_memory(int to, int from, const std::byte* source, std::byte* s
                              bytes, from);
         else if (bytes > 0)
             std::memcpy(sink, source, bytes);
-        end(to).put_ends_.push_back({&done, std::move(status)});
+        end(to).ended({&done, std::move(status)});
     });
 }
 
@@ -341,13 +342,13 @@ void Fabric::get(int to, int from, int rail_index, std::byte* sink, Bytes bytes,
                  const RemoteKey& key, Bytes offset, Completion& done) {
     ++gets_.messages;
     gets_.payload_bytes += bytes;
-    trace_.push_back({timeline_.now(), to, from, kGet, 0, bytes});
+    note({timeline_.now(), to, from, kGet, 0, bytes});
     const MemoryPlace sink_place =
         into.id == 0 ? MemoryPlace::host : place_of(to, end(to).key(into));
     const Flight asked = fly(to, from, rail_index, model::Transfer::message, 0, options_.link);
     const auto ends = [this, to, &done](Nanoseconds when, Status status) {
         timeline_.at(std::max(when, timeline_.now()), [this, to, &done, status] {
-            if (!dead(to)) end(to).put_ends_.push_back({&done, status});
+            if (!dead(to)) end(to).ended({&done, status});
         });
     };
     const auto is_lost = [this, to, from, rail_index, ends] {

@@ -56,6 +56,7 @@ struct FabricOptions {
     RegistrationLimits registrations{1024, 64 * kGiB};
     HostPages host_pages = HostPages::noticed;
     std::function<bool(int rank, const Extent& extent)> refuse_registration;
+    bool trace = true;  // keeps a row of each message
     // Asked before each message leaves; a failure is its sender's.
     std::function<Status(int rank, MessageKind kind)> on_send;
     // Whose rails reach device memory, where the link says that rails do; empty: everybody's.
@@ -68,6 +69,8 @@ struct FabricOptions {
     std::function<bool(int rank)> refuse_read;
     // The rank's processor works for so long.
     std::function<void(int rank, Nanoseconds time)> spend;
+    // That rank's next progress() has something to see.
+    std::function<void(int rank)> on_arrival;
 };
 
 // What was sent, by kind of message. Puts are counted apart.
@@ -154,7 +157,7 @@ class Fabric {
         std::byte* destination;
         std::vector<std::byte> bytes;
     };
-    struct Loan {
+    struct Exposure {
         const std::byte* source;
         Bytes bytes;
         Completion* done;
@@ -190,6 +193,9 @@ class Fabric {
                  Bytes offset);
     void store(int rank, MemoryPlace place, std::byte* sink, const std::byte* read, Bytes bytes);
     bool lost_with(int rank, Nanoseconds moment) const;
+    void note(const TraceRow& row) {
+        if (options_.trace) trace_.push_back(row);
+    }
     Rail& rail(int rank, int index, Queue queue) {
         return (queue == Queue::bulk
                     ? rails_
@@ -199,8 +205,9 @@ class Fabric {
     model::Timeline& timeline_;
     FabricOptions options_;
     std::vector<int> nodes_;
+    std::map<int, std::vector<int>> ranks_of_node_;
     std::map<std::pair<int, std::uint64_t>, OwnedRegion> regions_;  // by owner and its id
-    std::map<std::pair<int, std::uint64_t>, Loan> loans_;  // by who exposes, and its number
+    std::map<std::pair<int, std::uint64_t>, Exposure> exposures_;  // by who exposes, and its number
     std::vector<std::unique_ptr<FakeTransport>> ends_;
     std::map<int, std::vector<Unsettled>> unsettled_;  // by rank
     std::vector<Rail> rails_, control_rails_, bounces_;
@@ -232,10 +239,10 @@ class FakeTransport final : public Transport, private Registrar {
              Bytes offset, Completion& done) override;
     std::uint32_t rails_up(int peer) const override { return fabric_.rails_up(rank_, peer); }
     bool exposes(int) override { return fabric_.options_.exposes_from > 0; }
-    Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+    Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t exposure,
                   const void* source, Bytes bytes, Completion& done) override;
-    void take_back(int peer, std::uint64_t loan) override;
-    void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
+    void take_back(int peer, std::uint64_t exposure) override;
+    void get_exposed(int peer, std::uint64_t exposure, void* sink, Bytes bytes,
                      Completion& done) override;
     SharedSegment* shared_segment(int rank) override;
     bool reads_memory(int) override;
@@ -269,6 +276,22 @@ class FakeTransport final : public Transport, private Registrar {
     };
     Status map(std::uint64_t id, const Extent& extent) override;
     void unmap(std::uint64_t id) override;
+    // What the next progress() sees.
+    void came(Fabric::Packet packet) {
+        inbox_.push_back(std::move(packet));
+        tell();
+    }
+    void ended(PutEnd end) {
+        put_ends_.push_back(std::move(end));
+        tell();
+    }
+    void lost(Loss loss) {
+        losses_.push_back(std::move(loss));
+        tell();
+    }
+    void tell() {
+        if (fabric_.options_.on_arrival) fabric_.options_.on_arrival(rank_);
+    }
 
     Fabric& fabric_;
     const int rank_;
@@ -288,18 +311,19 @@ class FakeTransport final : public Transport, private Registrar {
         Flag* put_flag(int to) override {
             return &all_flags[kSlotFlags + static_cast<std::size_t>(to)];
         }
-        std::span<std::byte> board() override;
+        std::span<std::byte> node_segment() override;
         bool left() const override { return false; }  // nobody leaves the world
         void note_gpu(std::uint64_t gpu) override { gpus.insert(gpu); }
         bool others_use(std::uint64_t gpu) const override;
         std::uint64_t* host_rates() override { return &rates; }
 
         FakeTransport& owner;
-        std::vector<std::byte> pools[2];
+        // Made when it is asked for. Pages that nobody touches take no memory, of a thousand ranks.
+        using Zeroed = std::unique_ptr<void, decltype(&std::free)>;
+        Zeroed pools[2] = {{nullptr, &std::free}, {nullptr, &std::free}};
+        Zeroed node_segment_memory{nullptr, &std::free};
         std::array<std::uint32_t, kClaimWords> claims{};
         std::vector<Flag> all_flags;
-        // Made when it is asked for. Pages of it that nobody touches take no memory, of a thousand ranks.
-        std::unique_ptr<void, decltype(&std::free)> board_memory{nullptr, &std::free};
         std::set<std::uint64_t> gpus;  // that its rank uses
         std::uint64_t rates = 0;
     };

@@ -3,6 +3,7 @@
 // One rank's end of a Fabric.
 #include "transport/fake/fabric.hpp"
 
+#include <algorithm>
 #include <mpi.h>
 
 namespace gantry::transport::fake {
@@ -30,7 +31,7 @@ PeerFacts FakeTransport::facts(int peer) const {
     facts.bytes_per_second = link.all_rails() / link.rails;
     facts.message_latency = link.latency + link.message_cost;
     facts.put_cost = link.put_cost;
-    facts.straight_from = facts.exposes_from = fabric_.options_.exposes_from;
+    facts.rdma_from = facts.exposes_from = fabric_.options_.exposes_from;
     return facts;
 }
 
@@ -105,22 +106,22 @@ void FakeTransport::get(int peer, int rail, void* sink, Bytes bytes, const Regio
     fabric_.get(rank_, peer, rail, static_cast<std::byte*>(sink), bytes, into, key, offset, done);
 }
 
-Status FakeTransport::expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+Status FakeTransport::expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t exposure,
                              const void* source, Bytes bytes, Completion& done) {
-    fabric_.loans_[{rank_, loan}] = {static_cast<const std::byte*>(source), bytes, &done};
+    fabric_.exposures_[{rank_, exposure}] = {static_cast<const std::byte*>(source), bytes, &done};
     return send(peer, kind, header, {});
 }
 
-void FakeTransport::take_back(int, std::uint64_t loan) {
-    const auto found = fabric_.loans_.find({rank_, loan});
-    if (found == fabric_.loans_.end()) return;
+void FakeTransport::take_back(int, std::uint64_t exposure) {
+    const auto found = fabric_.exposures_.find({rank_, exposure});
+    if (found == fabric_.exposures_.end()) return;
     std::erase_if(put_ends_, [&](const PutEnd& end) { return end.done == found->second.done; });
-    fabric_.loans_.erase(found);
+    fabric_.exposures_.erase(found);
 }
 
-void FakeTransport::get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
+void FakeTransport::get_exposed(int peer, std::uint64_t exposure, void* sink, Bytes bytes,
                                 Completion& done) {
-    fabric_.get_exposed(rank_, peer, loan, static_cast<std::byte*>(sink), bytes, done);
+    fabric_.get_exposed(rank_, peer, exposure, static_cast<std::byte*>(sink), bytes, done);
 }
 
 bool FakeTransport::reads_memory(int) {
@@ -144,29 +145,30 @@ Result<std::span<std::byte>> FakeTransport::Segment::pool(Pool pool) {
     const FabricOptions& options = owner.fabric_.options_;
     if (options.refuse_pools)
         return failure(MPI_ERR_NO_MEM, "no shared memory is left on the node (fake)");
-    std::vector<std::byte>& memory = pools[static_cast<int>(pool)];
-    if (memory.empty())
-        memory.resize(pool == Pool::host_cells ? options.host_pool : options.device_pool);
-    return std::span(memory);
+    const Bytes bytes = pool == Pool::host_cells ? options.host_pool : options.device_pool;
+    Zeroed& memory = pools[static_cast<int>(pool)];
+    if (memory == nullptr) memory.reset(std::calloc(1, bytes));
+    return std::span(static_cast<std::byte*>(memory.get()), bytes);
 }
 
-std::span<std::byte> FakeTransport::Segment::board() {
+std::span<std::byte> FakeTransport::Segment::node_segment() {
     constexpr Bytes kAligned = 64;
-    if (board_memory == nullptr) board_memory.reset(std::calloc(1, kBoardBytes + kAligned));
-    void* start = board_memory.get();
-    std::size_t room = kBoardBytes + kAligned;
-    std::align(kAligned, kBoardBytes, start, room);
-    return {static_cast<std::byte*>(start), kBoardBytes};
+    if (node_segment_memory == nullptr)
+        node_segment_memory.reset(std::calloc(1, kNodeSegmentBytes + kAligned));
+    void* start = node_segment_memory.get();
+    std::size_t room = kNodeSegmentBytes + kAligned;
+    std::align(kAligned, kNodeSegmentBytes, start, room);
+    return {static_cast<std::byte*>(start), kNodeSegmentBytes};
 }
 
 bool FakeTransport::Segment::others_use(std::uint64_t gpu) const {
-    for (int rank = 0; rank < static_cast<int>(owner.fabric_.ends_.size()); ++rank) {
-        const auto& other = owner.fabric_.end(rank).segment_;
-        if (rank != owner.rank_ && owner.reaches(rank) && other != nullptr &&
-            other->gpus.contains(gpu))
-            return true;
-    }
-    return false;
+    Fabric& fabric = owner.fabric_;
+    const int node = fabric.nodes_[static_cast<std::size_t>(owner.rank_)];
+    return std::ranges::any_of(fabric.ranks_of_node_.at(node), [&](int rank) {
+        const auto& other = fabric.end(rank).segment_;
+        return rank != owner.rank_ && owner.reaches(rank) && other != nullptr &&
+               other->gpus.contains(gpu);
+    });
 }
 
 int FakeTransport::progress() {
@@ -181,8 +183,8 @@ int FakeTransport::progress() {
     for (; !put_ends_.empty(); ++events) {
         const PutEnd end = std::move(put_ends_.front());
         put_ends_.pop_front();
-        std::erase_if(fabric_.loans_,
-                      [&](const auto& loan) { return loan.second.done == end.done; });
+        std::erase_if(fabric_.exposures_,
+                      [&](const auto& exposure) { return exposure.second.done == end.done; });
         end.done->complete(end.status);
     }
     for (; !losses_.empty(); ++events) {

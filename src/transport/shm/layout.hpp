@@ -7,7 +7,7 @@
 //     [NodeHead][Member per local rank][doorbells: a row of bits per local rank]
 //   rank segment (one per rank):
 //     [RankHead][1024 claim words][ConsumedWord per local rank][256 flags of slots]
-//     [flag of puts per local rank][board][host cells][device slots][rings: one per local rank]
+//     [flag of puts per local rank][node segment][host cells][device slots][rings: one per local rank]
 //
 // Rings are the writer's: bytes for local rank 3 lie in ring 3 of the sender's segment. A ring has
 // its place but no pages until its first message, when the writer reserves it and rings the
@@ -30,7 +30,7 @@ enum class MemberState : std::uint32_t { absent, here, left };
 struct alignas(kLine) Member {
     std::uint32_t state = 0;  // MemberState; `here` is stored with release after the fields below
     SegmentName segment;
-    // Where its pools, board, claim words and flags of slots are, if not there.
+    // Where its pools, node segment, claim words and flags of slots are, if not there.
     SegmentName home;
     std::uint64_t start_time = 0;
     Probe probe;  // of whether others may read its memory
@@ -68,7 +68,7 @@ struct alignas(kLine) RankHead {
     Bytes ring_bytes = 0;
     Bytes ring_offset = 0;
     Bytes flag_offset = 0;
-    Bytes board_offset = 0;
+    Bytes node_segment_offset = 0;
     Bytes pool_offset[2] = {};
     Bytes pool_bytes[2] = {};  // 0 until reserved; stored with release
 };
@@ -84,10 +84,10 @@ inline Bytes usual_ring_bytes(int members) {
 
 class RankLayout {
   public:
-    // `ring`: 0, the usual size. `board`: 0, there is none.
+    // `ring`: 0, the usual size. `node segment`: 0, there is none.
     RankLayout(int members, Bytes ring, Bytes host_pool, Bytes device_pool,
-               Bytes board = kBoardBytes)
-        : board_bytes_(board),
+               Bytes node_segment = kNodeSegmentBytes)
+        : node_segment_bytes_(node_segment),
           members_(static_cast<std::size_t>(members)),
           ring_bytes_(
               std::bit_ceil(std::max(ring > 0 ? ring : usual_ring_bytes(members), page_bytes()))),
@@ -101,12 +101,14 @@ class RankLayout {
         return round_up(kConsumedOffset + members_ * sizeof(ConsumedWord), page_bytes());
     }
     // Likewise.
-    Bytes board_offset() const {
+    Bytes node_segment_offset() const {
         return round_up(flag_offset() + (kSlotFlags + members_) * sizeof(Flag), page_bytes());
     }
 
     // Everything before the pools, reserved at once.
-    Bytes control_bytes() const { return round_up(board_offset() + board_bytes_, page_bytes()); }
+    Bytes control_bytes() const {
+        return round_up(node_segment_offset() + node_segment_bytes_, page_bytes());
+    }
     // Pools start where a huge page may.
     Bytes pool_offset(Pool pool) const {
         const Bytes host = round_up(control_bytes(), kPoolAlignment);
@@ -119,7 +121,7 @@ class RankLayout {
 
   private:
     static constexpr Bytes kPoolAlignment = 2 * kMiB;
-    Bytes board_bytes_;
+    Bytes node_segment_bytes_;
     std::size_t members_;
     Bytes ring_bytes_;
     Bytes pool_bytes_[2];

@@ -29,7 +29,7 @@ Result<RankSegment> RankSegment::create(const RankLayout& layout) {
     head->ring_bytes = layout.ring_bytes();
     head->ring_offset = layout.ring_offset();
     head->flag_offset = layout.flag_offset();
-    head->board_offset = layout.board_offset();
+    head->node_segment_offset = layout.node_segment_offset();
     for (Pool pool : {Pool::host_cells, Pool::device_slots})
         head->pool_offset[static_cast<std::size_t>(pool)] = layout.pool_offset(pool);
     return made;
@@ -63,8 +63,8 @@ Flag* RankSegment::flags() const {
     return reinterpret_cast<Flag*>(mapping_.address() + head().flag_offset);
 }
 
-std::span<std::byte> RankSegment::board() const {
-    return {mapping_.address() + head().board_offset, kBoardBytes};
+std::span<std::byte> RankSegment::node_segment() const {
+    return {mapping_.address() + head().node_segment_offset, kNodeSegmentBytes};
 }
 
 ConsumedWord& RankSegment::consumed(int reader) const {

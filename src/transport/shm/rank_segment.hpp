@@ -18,7 +18,7 @@ class RankSegment {
     Bytes ring_bytes() const { return head().ring_bytes; }
     std::uint32_t* claim_words() const;
     Flag* flags() const;
-    std::span<std::byte> board() const;
+    std::span<std::byte> node_segment() const;
     // How far `reader` has read the ring that the owner of this segment writes for it.
     ConsumedWord& consumed(int reader) const;
     // The ring for `reader`, mapped twice in a row. Its writer reserves it first.

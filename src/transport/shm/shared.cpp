@@ -42,7 +42,9 @@ const RankSegment* ShmTransport::segment_of(Peer& peer) {
         return own ? &own : nullptr;
     }
     if (Status failed = map_home(peer)) {
-        if (!std::exchange(peer.named_unreachable, true)) log::warn("{}", failed.text());
+        // Of a death all hear otherwise.
+        const bool died = failed.error_class() == MPI_ERR_PROC_ABORTED;
+        if (!std::exchange(peer.named_unreachable, true) && !died) log::warn("{}", failed.text());
         return nullptr;
     }
     return &home_of(peer);
@@ -70,10 +72,10 @@ Flag* ShmTransport::Shared::put_flag(int to) {
     return &all[kSlotFlags + static_cast<std::size_t>(number)];
 }
 
-std::span<std::byte> ShmTransport::Shared::board() {
+std::span<std::byte> ShmTransport::Shared::node_segment() {
     if (owner.number == shm.self_) {
-        if (shm.home_ != nullptr) return shm.home_->shared_segment(shm.rank_)->board();
-        if (shm.own_) return shm.own_.board();
+        if (shm.home_ != nullptr) return shm.home_->shared_segment(shm.rank_)->node_segment();
+        if (shm.own_) return shm.own_.node_segment();
         if (Status failed = shm.make_own_segment()) {
             log::warn("{}", failed.text());
             return {};
@@ -82,7 +84,7 @@ std::span<std::byte> ShmTransport::Shared::board() {
         return {};  // it has not begun to communicate yet
     }
     const RankSegment* segment = shm.segment_of(owner);
-    return segment != nullptr ? segment->board() : std::span<std::byte>();
+    return segment != nullptr ? segment->node_segment() : std::span<std::byte>();
 }
 
 bool ShmTransport::Shared::left() const {

@@ -205,11 +205,8 @@ Status ShmTransport::map_home(Peer& peer) {
 void ShmTransport::open_incoming(int number) {
     Peer& peer = numbered(number);
     if (peer.lost || peer.incoming_memory) return;
-    if (Status failed = map_peer(peer)) {
-        const Member& member = node_.member(number);
-        const bool alive = maker_is_alive(member.segment, member.start_time);
-        return lose(peer, alive ? failed : died(peer));
-    }
+    if (Status failed = map_peer(peer))
+        return lose(peer, failed.error_class() == MPI_ERR_PROC_ABORTED ? died(peer) : failed);
     Result<SegmentMapping> memory = peer.segment.map_ring(self_);
     if (!memory.ok()) return lose(peer, memory.status());
     peer.incoming_memory = std::move(memory.value());
@@ -277,6 +274,10 @@ void ShmTransport::look_for_the_dead() {
         if (node_.state(peer->number) == MemberState::left) continue;
         lose(*peer, died(*peer));
     }
+}
+
+void ShmTransport::peer_died(int, const Status&) {
+    look_for_the_dead();
 }
 
 Status ShmTransport::died(const Peer& peer) const {

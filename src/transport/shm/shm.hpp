@@ -15,7 +15,7 @@
 //
 // Ranks of other jobs that come later have a transport of their own, with rings of its own. What a
 // process has once, whoever reads it, lies in the segment of its first transport, its home: pools,
-// board, claim words, flags of slots.
+// node segment, claim words, flags of slots.
 #pragma once
 
 #include "base/clock.hpp"
@@ -57,6 +57,7 @@ class ShmTransport final : public Transport {
     void read_memory(int rank, std::uint64_t address, void* sink, Bytes bytes,
                      Completion& done) override;
     int progress() override;
+    void peer_died(int peer, const Status& why) override;
     bool busy() const override { return !backlogged_.empty(); }
 
   private:
@@ -68,7 +69,7 @@ class ShmTransport final : public Transport {
         std::uint32_t* claim_words() override;
         std::span<Flag> flags() override;
         Flag* put_flag(int to) override;
-        std::span<std::byte> board() override;
+        std::span<std::byte> node_segment() override;
         bool left() const override;
         void note_gpu(std::uint64_t gpu) override;
         bool others_use(std::uint64_t gpu) const override;
@@ -109,7 +110,7 @@ class ShmTransport final : public Transport {
     const RankSegment* segment_of(Peer& peer);
     Status open_outgoing(Peer& peer);
     Status send_slowly(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload);
-    void open_incoming(int number);
+    [[gnu::cold, gnu::noinline]] void open_incoming(int number);
 
     int poll_incoming();
     int read(Peer& peer, int most);

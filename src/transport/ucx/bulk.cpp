@@ -63,7 +63,7 @@ std::optional<sockaddr_in> choose_address(const BulkAddress& theirs,
 // Where a rail cannot listen, large puts to us go in pieces as all others do.
 void UcxTransport::open_doors() {
     doors_.resize(rails_.size());
-    if (config_.tcp_straight == 0 && !several()) return;
+    if (config_.tcp_zero_copy == 0 && !several()) return;
     std::random_device source;
     cookie_ = std::uniform_int_distribution<std::uint64_t>()(source);
     for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
@@ -78,7 +78,7 @@ void UcxTransport::open_doors() {
 
 // The stream for a large transfer; null while there is none.
 UcxTransport::Bulk* UcxTransport::bulk_to(Peer& peer, int rail) {
-    if (config_.tcp_straight == 0 && !several()) return nullptr;
+    if (config_.tcp_zero_copy == 0 && !several()) return nullptr;
     if (peer.bulk.empty()) peer.bulk.resize(rails_.size());
     std::unique_ptr<Bulk>& bulk = peer.bulk[static_cast<std::size_t>(rail)];
     if (bulk == nullptr) {
@@ -150,8 +150,8 @@ Status UcxTransport::tell(Peer& peer, MessageKind kind, std::uint64_t what) {
     return said;
 }
 
-void UcxTransport::send_straight(Bulk& bulk, const StreamHead& head, const void* source,
-                                 OutStream::Left left) {
+void UcxTransport::send_zero_copy(Bulk& bulk, const StreamHead& head, const void* source,
+                                  OutStream::Left left) {
     if (std::ranges::find(sending_, &bulk) == sending_.end()) sending_.push_back(&bulk);
     bulk.stream.push(head, static_cast<const std::byte*>(source), std::move(left));
     // Over a loopback a write takes as long as its bytes: one in a turn, or nothing is heard
@@ -172,12 +172,12 @@ void UcxTransport::move_out(Bulk& bulk) {
                     UCS_ERR_CONNECTION_RESET);
 }
 
-void UcxTransport::put_straight(Bulk& bulk, const std::byte* source, Putting& putting,
-                                std::uint64_t region, Bytes offset, Frame* told_of) {
+void UcxTransport::put_zero_copy(Bulk& bulk, const std::byte* source, Putting& putting,
+                                 std::uint64_t region, Bytes offset, Frame* told_of) {
     const std::uint64_t ticket = next_ticket_++;
     putting.steps += 2;  // the answer, and the source
     bulk.peer->unanswered.emplace(ticket, &putting);
-    ++straight_puts_;
+    ++zero_copy_puts_;
     const Carried what = told_of != nullptr ? Carried::told_put : Carried::put;
     const StreamHead head{kFrameMagic,  static_cast<std::uint32_t>(what), ticket, region, offset,
                           putting.bytes};
@@ -185,15 +185,15 @@ void UcxTransport::put_straight(Bulk& bulk, const std::byte* source, Putting& pu
     const auto left = [this, &putting](const Status& status) {
         finish_step(putting, status.ok() ? UCS_OK : UCS_ERR_CONNECTION_RESET);
     };
-    if (told_of == nullptr) return send_straight(bulk, head, source, left);
+    if (told_of == nullptr) return send_zero_copy(bulk, head, source, left);
     bulk.stream.push(head, source, left);
     ++in_flight_;
-    send_straight(bulk,
-                  {kFrameMagic, static_cast<std::uint32_t>(Carried::frame), 0, 0, 0, told_of->used},
-                  told_of->bytes(), [this, told_of](const Status&) {
-                      frames_.give(told_of);
-                      --in_flight_;
-                  });
+    send_zero_copy(
+        bulk, {kFrameMagic, static_cast<std::uint32_t>(Carried::frame), 0, 0, 0, told_of->used},
+        told_of->bytes(), [this, told_of](const Status&) {
+            frames_.give(told_of);
+            --in_flight_;
+        });
 }
 
 // --- the side that receives ----------------------------------------------------------------------
@@ -221,14 +221,14 @@ bool UcxTransport::greet(Accepted& accepted) {
     if (!whole.ok()) return false;
     if (!*whole) return clock_.now() < accepted.until;
     const Hello& hello = accepted.hello;
-    const std::uint32_t rail = hello.rail & ~Hello::kPulse;
+    const std::uint32_t rail = hello.rail & ~Hello::kTcpKeepalive;
     if (hello.magic != kFrameMagic || hello.from >= peers_.size() || rail >= rails_.size() ||
         hello.to != static_cast<std::uint32_t>(rank_) || hello.cookie != cookie_)
         return false;
     Peer& peer = peer_of(static_cast<int>(hello.from));
     if (!peer.lost.ok()) return false;
     if (rail != hello.rail) {
-        received_pulses_.push_back(
+        received_tcp_keepalives_.push_back(
             {peer.rank, static_cast<int>(rail), accepted.stream.socket().again()});
         return false;  // this descriptor of it
     }
@@ -241,7 +241,7 @@ bool UcxTransport::greet(Accepted& accepted) {
 }
 
 std::byte* UcxTransport::Accepted::place(const StreamHead& head) {
-    if (static_cast<Carried>(head.what) != Carried::loan)
+    if (static_cast<Carried>(head.what) != Carried::exposure)
         return owner.memory_->at(head.region, head.offset, head.bytes);
     const Peer& peer = owner.peer_of(from);
     const auto fetch = peer.fetches.find(head.number);
@@ -252,7 +252,7 @@ std::byte* UcxTransport::Accepted::place(const StreamHead& head) {
 void UcxTransport::Accepted::arrived(const StreamHead& head, bool dropped) {
     Peer& peer = owner.peer_of(from);
     const auto what = static_cast<Carried>(head.what);
-    if (what == Carried::loan) {
+    if (what == Carried::exposure) {
         --expected;
         --owner.expected_;
         return owner.finish_fetch(peer, head.number, dropped);
@@ -334,8 +334,8 @@ void UcxTransport::close_accepted_of(const RailTo& rail) {
         if (accepted->from == rail.peer->rank &&
             accepted->hello.rail == static_cast<std::uint32_t>(rail.index))
             close_accepted(*accepted);
-    std::erase_if(received_pulses_, [&](const ReceivedPulse& pulse) {
-        return pulse.from == rail.peer->rank && pulse.rail == rail.index;
+    std::erase_if(received_tcp_keepalives_, [&](const ReceivedTcpKeepalive& tcp_keepalive) {
+        return tcp_keepalive.from == rail.peer->rank && tcp_keepalive.rail == rail.index;
     });
 }
 

@@ -50,9 +50,9 @@ std::optional<sockaddr_in> choose_address(const BulkAddress& theirs,
 struct Hello {
     std::uint32_t magic;
     std::uint32_t from, to;  // ranks
-    std::uint32_t rail;      // with kPulse: a pulse of that rail (pulse.hpp)
+    std::uint32_t rail;      // with kTcpKeepalive: a TCP keepalive of that rail (tcp_keepalive.hpp)
     std::uint64_t cookie;    // of the listening rank, from its wire-up record
-    static constexpr std::uint32_t kPulse = 1u << 31;
+    static constexpr std::uint32_t kTcpKeepalive = 1u << 31;
 };
 
 }  // namespace gantry::transport::ucx

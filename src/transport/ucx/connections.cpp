@@ -33,10 +33,10 @@ Status UcxTransport::connect(Peer& peer) {
         return refused;
     }
     log::debug("ucx: connecting to rank {}", peer.rank);
-    if (several() || beats_) connected_.push_back(&peer);
+    if (several() || keeps_cards_alive_) connected_.push_back(&peer);
     if (!several()) return success();
     for (RailTo& rail : peer.rails)
-        if (rail.state == RailTo::State::up) open_pulse(rail, clock_.now());
+        if (rail.state == RailTo::State::up) open_tcp_keepalive(rail, clock_.now());
     return success();
 }
 
@@ -52,7 +52,7 @@ Status UcxTransport::connect_rail(RailTo& rail, const WireUpOf& known) {
     const ucs_status_t status =
         (*library_)->ucp_ep_create(rails_[index].worker(), &wanted, &rail.endpoint);
     if (status == UCS_OK) {
-        open_beat(rail, known);
+        open_card_keepalive(rail, known);
         return success();
     }
     rail.endpoint = nullptr;
@@ -128,15 +128,27 @@ void UcxTransport::lose(Peer& peer, ucs_status_t status) {
     for (RailTo& rail : peer.rails)
         release_held(rail);
     std::erase(connected_, &peer);
-    std::erase_if(received_pulses_, [&](const auto& pulse) { return pulse.from == peer.rank; });
+    std::erase_if(received_tcp_keepalives_,
+                  [&](const auto& tcp_keepalive) { return tcp_keepalive.from == peer.rank; });
     ++events_;
     if (lost) receiver_->on_peer_lost(peer.rank, peer.lost);
+}
+
+void UcxTransport::peer_died(int rank, const Status& why) {
+    if (!reaches(rank)) return;
+    Peer& peer = peer_of(rank);
+    if (peer.left || !peer.lost.ok() || stage_ != Stage::running) return;
+    progress();  // what had arrived before
+    if (!peer.lost.ok()) return;
+    peer.broken = true;
+    peer.lost = why;
+    lose(peer, UCS_ERR_ENDPOINT_TIMEOUT);
 }
 
 void UcxTransport::close_endpoint(RailTo& rail, unsigned flags) {
     ucp_ep_h endpoint = std::exchange(rail.endpoint, nullptr);
     if (endpoint == nullptr) return;
-    close_beat(rail);
+    close_card_keepalive(rail);
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     how.flags = flags;
@@ -150,7 +162,7 @@ void UcxTransport::close_endpoints(Peer& peer, unsigned flags) {
         // What is only tried carries nothing, and the other end may be gone.
         const bool tried = rail.state == RailTo::State::trying;
         close_endpoint(rail, tried ? unsigned{UCP_EP_CLOSE_FLAG_FORCE} : flags);
-        rail.pulse.close();
+        rail.tcp_keepalive.close();
     }
 }
 

@@ -28,9 +28,9 @@ constexpr unsigned kHotFor = 4096;
 }  // namespace
 
 void UcxTransport::ask_for_lane(Peer& peer) {
-    if (!several() && lanes_ < config_.tcp_lanes && is_lane_of_both(rank_, peer.rank, kLoanRail) &&
-        goes_by_messages(kLoanRail))
-        bulk_to(peer, kLoanRail);
+    if (!several() && lanes_ < config_.tcp_lanes &&
+        is_lane_of_both(rank_, peer.rank, kExposureRail) && goes_by_messages(kExposureRail))
+        bulk_to(peer, kExposureRail);
 }
 
 void UcxTransport::use_lane(Peer& peer, Bulk& lane) {
@@ -44,7 +44,7 @@ void UcxTransport::use_lane(Peer& peer, Bulk& lane) {
 void UcxTransport::open_way_back(Peer& peer, Accepted& accepted) {
     accepted.stream.socket().set_up_for_sending(config_.peer_timeout);
     peer.back = std::make_unique<Bulk>(
-        Bulk{&peer, kLoanRail, Bulk::State::open, OutStream(accepted.stream.socket().again())});
+        Bulk{&peer, kExposureRail, Bulk::State::open, OutStream(accepted.stream.socket().again())});
 }
 
 // What a higher rank sends by the connection that we opened. False: there is no way to read it, so

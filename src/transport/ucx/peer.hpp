@@ -6,7 +6,7 @@
 
 #include "transport/ucx/bulk.hpp"
 #include "transport/ucx/frame_numbers.hpp"
-#include "transport/ucx/pulse.hpp"
+#include "transport/ucx/tcp_keepalive.hpp"
 #include "transport/ucx/remote_keys.hpp"
 #include "transport/ucx/stream.hpp"
 #include "transport/ucx/ucx.hpp"
@@ -18,7 +18,7 @@
 namespace gantry::transport::ucx {
 
 // Memory of ours that a message to a peer exposed.
-struct UcxTransport::Loan {
+struct UcxTransport::Exposure {
     const void* source;
     Bytes bytes;
     Completion* done;
@@ -46,27 +46,28 @@ struct UcxTransport::RailTo {
     std::uint32_t failures = 0;  // of ours, so far
     Nanoseconds next_try = 0;    // while it is down
     Nanoseconds pause = 0;       // between tries
-    Pulse pulse;
-    Nanoseconds last_beat = 0;
-    // What the pulse is to TCP, over a card (beats.cpp).
-    struct Beat {
+    TcpKeepalive tcp_keepalive;
+    Nanoseconds last_keepalive = 0;
+    // What the TCP keepalive is to TCP, over a card (card_keepalive.cpp).
+    struct CardKeepalive {
         ucp_rkey_h word = nullptr;  // of the peer; null: not connected, or no card
         std::uint64_t address = 0;
         int steps = 0;        // of the one under way
         bool untrue = false;  // its endpoint was closed meanwhile
         std::optional<Nanoseconds> waits_since, answered;
     };
-    Beat beat;
-    // How long the oldest pulse or beat on its way has waited by now; 0: there is none.
+    CardKeepalive card_keepalive;
+    // How long the oldest TCP keepalive or card keepalive on its way has waited by now; 0: there is none.
     Nanoseconds silent(Nanoseconds now) const {
-        return beat.waits_since ? now - *beat.waits_since : pulse.silent(now);
+        return card_keepalive.waits_since ? now - *card_keepalive.waits_since
+                                          : tcp_keepalive.silent(now);
     }
     std::optional<Nanoseconds> answered() const {
-        return beat.answered ? beat.answered : pulse.answered();
+        return card_keepalive.answered ? card_keepalive.answered : tcp_keepalive.answered();
     }
     int frames = 0;  // that UCX holds
     // The peer closed it: it has left, gave the rail up, or lost us.
-    std::optional<Nanoseconds> pulse_ended;
+    std::optional<Nanoseconds> tcp_keepalive_ended;
     // --- the peer's end
     std::uint64_t void_below = 0;  // puts of the peer with smaller tickets come too late
     bool peer_is_back = false;     // the peer's way here works again, as far as the peer knows
@@ -113,9 +114,9 @@ struct UcxTransport::Peer {
     int unacknowledged = 0;         // of these, since it was last told; a large one counts as many
     bool owes_acknowledgement = false;  // is in owing_
 
-    std::vector<std::unique_ptr<Bulk>> bulk;        // by rail; empty until the first large transfer
-    std::unordered_map<std::uint64_t, Loan> loans;  // to it, by number
-    std::unordered_map<std::uint64_t, Fetch> fetches;  // of what it exposed, likewise
+    std::vector<std::unique_ptr<Bulk>> bulk;  // by rail; empty until the first large transfer
+    std::unordered_map<std::uint64_t, Exposure> exposures;  // to it, by number
+    std::unordered_map<std::uint64_t, Fetch> fetches;       // of what it exposed, likewise
 
     bool nothing_queued() const { return open == nullptr && full.empty(); }
 };
@@ -147,9 +148,9 @@ struct UcxTransport::Putting {
 // What the store says of a rank.
 struct UcxTransport::WireUpOf {
     struct OfRail {
-        std::string worker;    // its address, as UCX packs it
-        std::string beat_key;  // empty: no card
-        std::uint64_t beat_word;
+        std::string worker;              // its address, as UCX packs it
+        std::string card_keepalive_key;  // empty: no card
+        std::uint64_t card_keepalive_word;
         BulkAddress bulk;
     };
     std::uint64_t cookie;

@@ -67,11 +67,11 @@ void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, cons
     ++in_flight_;
     ++way.puts;
     // With several rails all go straight: to close that connection ends what it carries.
-    const bool straight = by_messages && (several() || bytes >= config_.tcp_straight);
+    const bool straight = by_messages && (several() || bytes >= config_.tcp_zero_copy);
     Bulk* bulk = straight ? bulk_to(peer, rail) : nullptr;
     if (bulk != nullptr)
-        put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset,
-                     nullptr);
+        put_zero_copy(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset,
+                      nullptr);
     else if (by_messages)
         put_by_messages(peer, rail, static_cast<const std::byte*>(source), *putting, view.region,
                         offset);
@@ -87,7 +87,7 @@ bool UcxTransport::put_and_tell(int rank, int rail, const void* source, Bytes by
     Peer& peer = peer_of(rank);
     const KeyView view = read_key(key, rail);
     if (several() || !peer.lost.ok() || peer.broken || !peer.connected || view.packed.empty() ||
-        !goes_by_messages(rail) || bytes < config_.tcp_straight)
+        !goes_by_messages(rail) || bytes < config_.tcp_zero_copy)
         return false;
     Bulk* bulk = bulk_to(peer, rail);
     if (bulk == nullptr) return false;
@@ -102,8 +102,8 @@ bool UcxTransport::put_and_tell(int rank, int rail, const void* source, Bytes by
     frame->append(kind, header, {});
     ++in_flight_;
     ++peer.rails[static_cast<std::size_t>(rail)].puts;
-    put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset,
-                 frame);
+    put_zero_copy(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset,
+                  frame);
     finish_step(*putting, UCS_OK);
     return true;
 }

@@ -50,7 +50,7 @@ Result<ucp_context_h> open_context(const Library& library, const std::string& de
     // TCP of UCX 1.13 aborts the process when a connection breaks while it sends straight from our
     // memory; out of its own buffer it does not, and is faster for our sizes.
     if (medium == Medium::messages) set_unless_given(library, settings, "ZCOPY_THRESH", "inf");
-    // Where cards connect we look ourselves whether a peer is there (beats.cpp). With UCX's keepalive
+    // Where cards connect we look ourselves whether a peer is there (card_keepalive.cpp). With UCX's keepalive
     // an endpoint gets a lane of datagrams, by which its connecting message goes; when the way is gone
     // before that is answered, 1.13 ends the process by an assertion.
     set_unless_given(library, settings, "KEEPALIVE_INTERVAL",
@@ -82,13 +82,14 @@ Rail::Rail(Rail&& other) noexcept
       context_(std::exchange(other.context_, nullptr)),
       worker_(std::exchange(other.worker_, nullptr)),
       address_(std::move(other.address_)),
-      beat_key_(std::move(other.beat_key_)),
-      beat_word_(std::move(other.beat_word_)),
-      beat_memory_(std::exchange(other.beat_memory_, nullptr)),
+      card_keepalive_key_(std::move(other.card_keepalive_key_)),
+      card_keepalive_word_(std::move(other.card_keepalive_word_)),
+      card_keepalive_memory_(std::exchange(other.card_keepalive_memory_, nullptr)),
       resources_(std::move(other.resources_)) {}
 
 Rail::~Rail() {
-    if (beat_memory_ != nullptr) (*library_)->ucp_mem_unmap(context_, beat_memory_);
+    if (card_keepalive_memory_ != nullptr)
+        (*library_)->ucp_mem_unmap(context_, card_keepalive_memory_);
     if (worker_ != nullptr) (*library_)->ucp_worker_destroy(worker_);
     if (context_ != nullptr) (*library_)->ucp_cleanup(context_);
 }
@@ -112,25 +113,26 @@ Result<Rail> Rail::open(const Library& library, const std::string& devices) {
     const ucs_status_t status = library->ucp_worker_create(rail.context_, &wanted, &rail.worker_);
     if (status != UCS_OK) return library.failed("starting the network", status);
     GANTRY_TRY(rail.read_address());
-    if (!rail.only_messages()) GANTRY_TRY(rail.offer_beat_word());
+    if (!rail.only_messages()) GANTRY_TRY(rail.offer_card_keepalive_word());
     return rail;
 }
 
-Status Rail::offer_beat_word() {
-    beat_word_ = std::make_unique<std::uint64_t>(0);
+Status Rail::offer_card_keepalive_word() {
+    card_keepalive_word_ = std::make_unique<std::uint64_t>(0);
     ucp_mem_map_params_t wanted{};
     wanted.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
                         UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
-    wanted.address = beat_word_.get();
-    wanted.length = sizeof *beat_word_;
+    wanted.address = card_keepalive_word_.get();
+    wanted.length = sizeof *card_keepalive_word_;
     wanted.memory_type = UCS_MEMORY_TYPE_HOST;
-    ucs_status_t status = (*library_)->ucp_mem_map(context_, &wanted, &beat_memory_);
+    ucs_status_t status = (*library_)->ucp_mem_map(context_, &wanted, &card_keepalive_memory_);
     void* packed = nullptr;
     std::size_t length = 0;
     if (status == UCS_OK)
-        status = (*library_)->ucp_rkey_pack(context_, beat_memory_, &packed, &length);
-    if (status != UCS_OK) return library_->failed("registering a word for beats of peers", status);
-    beat_key_.assign(static_cast<const char*>(packed), length);
+        status = (*library_)->ucp_rkey_pack(context_, card_keepalive_memory_, &packed, &length);
+    if (status != UCS_OK)
+        return library_->failed("registering a word for card keepalives of peers", status);
+    card_keepalive_key_.assign(static_cast<const char*>(packed), length);
     (*library_)->ucp_rkey_buffer_release(packed);
     return success();
 }

@@ -26,10 +26,12 @@ class Rail {
     ucp_worker_h worker() const { return worker_; }
     // What a peer needs to reach us on this rail.
     const std::string& address() const { return address_; }
-    // A word of ours into which peers put their beats (beats.cpp), and its key; the key is empty where no
+    // A word of ours into which peers put their card keepalives (card_keepalive.cpp), and its key; the key is empty where no
     // card of the rail writes into memory.
-    const std::string& beat_key() const { return beat_key_; }
-    std::uint64_t beat_word() const { return reinterpret_cast<std::uint64_t>(beat_word_.get()); }
+    const std::string& card_keepalive_key() const { return card_keepalive_key_; }
+    std::uint64_t card_keepalive_word() const {
+        return reinterpret_cast<std::uint64_t>(card_keepalive_word_.get());
+    }
     // "tcp/eth0", "rc_verbs/mlx5_0:1", ...
     const std::vector<std::string>& resources() const { return resources_; }
     // Those of them that lead out of this node.
@@ -42,14 +44,14 @@ class Rail {
 
   private:
     Status read_address();
-    Status offer_beat_word();
+    Status offer_card_keepalive_word();
     void read_resources();
     const Library* library_ = nullptr;
     ucp_context_h context_ = nullptr;
     ucp_worker_h worker_ = nullptr;
-    std::string address_, beat_key_;
-    std::unique_ptr<std::uint64_t> beat_word_;
-    ucp_mem_h beat_memory_ = nullptr;
+    std::string address_, card_keepalive_key_;
+    std::unique_ptr<std::uint64_t> card_keepalive_word_;
+    ucp_mem_h card_keepalive_memory_ = nullptr;
     std::vector<std::string> resources_;
 };
 

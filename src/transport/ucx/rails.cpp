@@ -13,8 +13,8 @@
 //     | <- 248 rail closed | rail ----------------- |  with an older ticket by that rail any more
 //     |  reports its failed puts                    |
 //
-// What notices: UCX's error handler, and pulses (pulse.hpp; over cards beats, beats.cpp). A silent pulse
-// counts only while the pulse of another rail is answered; when all are silent, the peer as a whole has
+// What notices: UCX's error handler, and TCP keepalives (tcp_keepalive.hpp; over cards card keepalives, card_keepalive.cpp). A silent TCP keepalive
+// counts only while the TCP keepalive of another rail is answered; when all are silent, the peer as a whole has
 // GANTRY_PEER_TIMEOUT.
 #include "base/log.hpp"
 #include "transport/ucx/peer.hpp"
@@ -30,7 +30,7 @@
 namespace gantry::transport::ucx {
 namespace {
 
-constexpr Nanoseconds kBeatBusy = 50 * kMillisecond, kBeatIdle = kSecond;
+constexpr Nanoseconds kKeepaliveBusy = 50 * kMillisecond, kKeepaliveIdle = kSecond;
 constexpr Nanoseconds kLook = 10 * kMillisecond;
 // Between tries to take a rail back. Over Ethernet a card looks for its peer's address for a second, in
 // which nothing else is done: where both ports work and what is between them does not, that is seldom.
@@ -89,8 +89,8 @@ void UcxTransport::fail_rail(RailTo& rail, std::string_view why) {
     try_later(rail, clock_.now());
     peer.keys.drop(*library_, rail.index);
     close_endpoint(rail, UCP_EP_CLOSE_FLAG_FORCE);
-    rail.pulse.close();
-    rail.pulse_ended.reset();
+    rail.tcp_keepalive.close();
+    rail.tcp_keepalive_ended.reset();
     close_bulk_of(rail);
     if (tried) return;  // it carried nothing
     rail.peer_is_back = rail.told_back = false;
@@ -257,7 +257,7 @@ std::size_t UcxTransport::kept_frames(int rank) const {
     return peers_[static_cast<std::size_t>(rank)]->kept.size();
 }
 
-// --- pulses, and the way back --------------------------------------------------------------------
+// --- TCP keepalives, and the way back --------------------------------------------------------------------
 
 void UcxTransport::look_at_rails() {
     const Nanoseconds now = clock_.now();
@@ -266,7 +266,7 @@ void UcxTransport::look_at_rails() {
     next_look_ = now + kLook;
     for (Peer* peer : connected_) {
         if (!peer->lost.ok() || peer->left || peer->broken || !peer->connected) continue;
-        look_at_pulses(*peer, now);
+        look_at_tcp_keepalives(*peer, now);
         for (RailTo& rail : peer->rails) {
             answer_closed(rail);
             if (rail.state == RailTo::State::down && stage_ == Stage::running) try_again(rail, now);
@@ -274,48 +274,50 @@ void UcxTransport::look_at_rails() {
     }
     if (now < next_drain_) return;
     next_drain_ = now + kDrain;
-    std::erase_if(received_pulses_, [](const ReceivedPulse& pulse) {
+    std::erase_if(received_tcp_keepalives_, [](const ReceivedTcpKeepalive& tcp_keepalive) {
         std::array<char, 256> bytes;
         const ssize_t got =
-            recv(pulse.socket.descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+            recv(tcp_keepalive.socket.descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
         return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
     });
 }
 
-void UcxTransport::open_pulse(RailTo& rail, Nanoseconds now) {
+void UcxTransport::open_tcp_keepalive(RailTo& rail, Nanoseconds now) {
     if (!rails_[static_cast<std::size_t>(rail.index)].only_tcp()) return;
     Result<Door> door = door_of(*rail.peer, rail.index);
     if (!door.ok()) return;
     const Hello hello{kFrameMagic, static_cast<std::uint32_t>(rank_),
                       static_cast<std::uint32_t>(rail.peer->rank),
-                      static_cast<std::uint32_t>(rail.index) | Hello::kPulse, door->cookie};
-    Result<Pulse> pulse = Pulse::open(door->address, hello, config_.peer_timeout, now);
-    if (!pulse.ok()) {
-        log::debug("ucx: no pulse of rail {} to rank {}: {}", rail.index, rail.peer->rank,
-                   pulse.status().text());
+                      static_cast<std::uint32_t>(rail.index) | Hello::kTcpKeepalive, door->cookie};
+    Result<TcpKeepalive> tcp_keepalive =
+        TcpKeepalive::open(door->address, hello, config_.peer_timeout, now);
+    if (!tcp_keepalive.ok()) {
+        log::debug("ucx: no TCP keepalive of rail {} to rank {}: {}", rail.index, rail.peer->rank,
+                   tcp_keepalive.status().text());
         return;
     }
-    rail.pulse = std::move(*pulse);
+    rail.tcp_keepalive = std::move(*tcp_keepalive);
     Status told = tell(*rail.peer, kBulkAsked, static_cast<std::uint64_t>(rail.index));
     if (!told.ok()) log::error("{}", told.text());
 }
 
-void UcxTransport::look_at_pulses(Peer& peer, Nanoseconds now) {
+void UcxTransport::look_at_tcp_keepalives(Peer& peer, Nanoseconds now) {
     const bool busy = !peer.kept.empty() || std::ranges::any_of(peer.rails, [](const RailTo& rail) {
         return rail.puts > 0 || rail.state != RailTo::State::up;
     });
     for (RailTo& rail : peer.rails) {
         if (rail.state != RailTo::State::up) continue;
-        const bool was_open = rail.pulse.is_open();
-        if (!rail.pulse.look(now)) {
-            rail.pulse.close();
+        const bool was_open = rail.tcp_keepalive.is_open();
+        if (!rail.tcp_keepalive.look(now)) {
+            rail.tcp_keepalive.close();
             note_broken(rail, UCS_ERR_ENDPOINT_TIMEOUT);
-        } else if (was_open && !rail.pulse.is_open() && rail.pulse.answered()) {
-            rail.pulse_ended = now;
+        } else if (was_open && !rail.tcp_keepalive.is_open() && rail.tcp_keepalive.answered()) {
+            rail.tcp_keepalive_ended = now;
         }
-        if (rail.pulse_ended && now - *rail.pulse_ended > config_.peer_timeout)
+        if (rail.tcp_keepalive_ended && now - *rail.tcp_keepalive_ended > config_.peer_timeout)
             note_broken(rail, UCS_ERR_CONNECTION_RESET);
-        if (now - rail.last_beat >= (busy ? kBeatBusy : kBeatIdle)) beat(rail, now);
+        if (now - rail.last_keepalive >= (busy ? kKeepaliveBusy : kKeepaliveIdle))
+            send_keepalive(rail, now);
     }
     for (RailTo& rail : peer.rails) {
         // A card connects at its first use, and many ranks may do so at once.
@@ -340,7 +342,7 @@ void UcxTransport::try_later(RailTo& rail, Nanoseconds now) {
 // connection that it has freed when both connect at the same moment. Of a card both ends look at their
 // ports first, and the higher rank says when its own works.
 bool UcxTransport::may_try(RailTo& rail, Nanoseconds now) {
-    if (now < rail.next_try || rail.puts > 0 || rail.frames > 0 || rail.beat.steps > 0 ||
+    if (now < rail.next_try || rail.puts > 0 || rail.frames > 0 || rail.card_keepalive.steps > 0 ||
         !closing_.empty())
         return false;
     const Rail& way = rails_[static_cast<std::size_t>(rail.index)];
@@ -354,21 +356,22 @@ bool UcxTransport::may_try(RailTo& rail, Nanoseconds now) {
     return rail.peer_is_back;
 }
 
-// Over TCP a pulse goes first: UCX has no patience for a way that is not there.
+// Over TCP a TCP keepalive goes first: UCX has no patience for a way that is not there.
 void UcxTransport::try_again(RailTo& rail, Nanoseconds now) {
     if (!may_try(rail, now)) return;
     const auto later = [&] {
-        rail.pulse.close();
+        rail.tcp_keepalive.close();
         try_later(rail, now);
     };
     if (rails_[static_cast<std::size_t>(rail.index)].only_tcp()) {
-        if (!rail.pulse.is_open()) {
-            open_pulse(rail, now);
-            return rail.pulse.is_open() ? void() : later();
+        if (!rail.tcp_keepalive.is_open()) {
+            open_tcp_keepalive(rail, now);
+            return rail.tcp_keepalive.is_open() ? void() : later();
         }
-        if (!rail.pulse.look(now) || !rail.pulse.is_open() || rail.pulse.silent(now) > kOneTry)
+        if (!rail.tcp_keepalive.look(now) || !rail.tcp_keepalive.is_open() ||
+            rail.tcp_keepalive.silent(now) > kOneTry)
             return later();
-        if (!rail.pulse.answered()) return;
+        if (!rail.tcp_keepalive.answered()) return;
     }
     Result<WireUpOf> known = wire_up_of(rail.peer->rank);
     if (!known.ok()) return later();

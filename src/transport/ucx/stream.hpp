@@ -74,7 +74,7 @@ struct StreamHead {
 };
 enum class Carried : std::uint32_t {
     put = 1,
-    loan = 2,
+    exposure = 2,
     frame = 3,
     told_put = 4,  // the frame behind it tells of it
 };

@@ -25,7 +25,7 @@ constexpr Bytes kLargestFrame =
     sizeof(FrameHead) + Frame::record_bytes(kMaxHeader, kEagerMax) + kFrameAlignment;
 
 // What a rank puts into the store, followed by each rail's addresses: | length u16 | bytes |, then
-// | length u16 | key of its beat word | address u64 |, then | port u16 | count u16 | IPv4 addresses
+// | length u16 | key of its card keepalive word | address u64 |, then | port u16 | count u16 | IPv4 addresses
 // u32 ... |. The version comes first in all versions to come.
 constexpr std::uint32_t kWireUpMagic = 0x47575550;  // "GWUP"
 struct WireUp {
@@ -109,9 +109,9 @@ PeerFacts UcxTransport::facts(int) const {
     facts.get = facts.unattended && !several();
     // Whether a card really does is known when it registers some.
     facts.device_memory = !some_by_messages && config_.gpudirect != "off";
-    if (tcp) facts.straight_from = config_.tcp_straight;
+    if (tcp) facts.rdma_from = config_.tcp_zero_copy;
     // What exposes its memory is not sent again when its rail fails.
-    if (tcp && !several() && config_.tcp_straight > 0) facts.exposes_from = config_.tcp_lend;
+    if (tcp && !several() && config_.tcp_zero_copy > 0) facts.exposes_from = config_.tcp_expose;
     const model::Link& link = described_ ? *described_ : tcp ? tcp_ : card_;
     facts.eager_limit = link.eager_limit;
     const bool each_described = link.rail_rates.size() == rails_.size();
@@ -138,7 +138,8 @@ Status UcxTransport::publish(job::Job& job) {
     Result<std::vector<Rail>> rails = open_rails(*library_, config_);
     GANTRY_TRY(rails.status());
     rails_ = std::move(*rails);
-    beats_ = std::ranges::any_of(rails_, [](const Rail& rail) { return !rail.beat_key().empty(); });
+    keeps_cards_alive_ = std::ranges::any_of(
+        rails_, [](const Rail& rail) { return !rail.card_keepalive_key().empty(); });
     memory_.emplace(*library_, rails_,
                     RegistrationLimits{static_cast<std::size_t>(config_.registration_entries),
                                        config_.registration_bytes});
@@ -159,8 +160,8 @@ Status UcxTransport::publish(job::Job& job) {
                  static_cast<std::uint32_t>(rails_.size()), cookie_});
     for (const Rail& rail : rails_) {
         write(value, rail.address());
-        write(value, rail.beat_key());
-        write(value, rail.beat_word());
+        write(value, rail.card_keepalive_key());
+        write(value, rail.card_keepalive_word());
         const std::vector<Network> networks = networks_of(rail);
         const std::optional<Listener>& door =
             doors_[static_cast<std::size_t>(&rail - rails_.data())];
@@ -258,10 +259,11 @@ Result<UcxTransport::WireUpOf> UcxTransport::wire_up_of(int rank) {
                        rank, theirs.rails, rails_.size());
     WireUpOf known{theirs.cookie, {}};
     for (std::uint32_t rail = 0; rail < theirs.rails; ++rail) {
-        auto& [worker, beat_key, beat_word, bulk] = known.rails.emplace_back();
+        auto& [worker, card_keepalive_key, card_keepalive_word, bulk] = known.rails.emplace_back();
         std::uint16_t hosts = 0;
-        bool whole = take(rest, worker) && take(rest, beat_key) && take(rest, beat_word) &&
-                     take(rest, bulk.port) && take(rest, hosts) && hosts <= BulkAddress::kMost;
+        bool whole = take(rest, worker) && take(rest, card_keepalive_key) &&
+                     take(rest, card_keepalive_word) && take(rest, bulk.port) &&
+                     take(rest, hosts) && hosts <= BulkAddress::kMost;
         bulk.hosts.resize(whole ? hosts : 0);
         for (in_addr_t& host : bulk.hosts)
             whole = whole && take(rest, host);
@@ -294,8 +296,8 @@ int UcxTransport::progress() {
         handle_broken();
     if (several())
         look_at_rails();
-    else if (beats_)
-        beat_now_and_then();
+    else if (keeps_cards_alive_)
+        card_keepalive_now_and_then();
     if (stage_ != Stage::running || !closing_.empty()) [[unlikely]]
         advance_closing();
     return events + std::exchange(events_, 0);

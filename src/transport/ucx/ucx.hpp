@@ -58,12 +58,13 @@ class UcxTransport final : public Transport {
              Bytes offset, Completion& done) override;
     std::uint32_t rails_up(int peer) const override;
     bool exposes(int peer) override;
-    Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+    Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t exposure,
                   const void* source, Bytes bytes, Completion& done) override;
-    void take_back(int peer, std::uint64_t loan) override;
-    void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
+    void take_back(int peer, std::uint64_t exposure) override;
+    void get_exposed(int peer, std::uint64_t exposure, void* sink, Bytes bytes,
                      Completion& done) override;
     int progress() override;
+    void peer_died(int peer, const Status& why) override;
     Stats stats() const override;
     bool holds_back() const override { return true; }
     bool busy() const override {
@@ -77,8 +78,8 @@ class UcxTransport final : public Transport {
     // peer that dies meanwhile takes the process along.
     void one_sided_everywhere() { one_sided_everywhere_ = true; }
     // Puts that went straight, by a bulk connection, and messages that exposed their memory.
-    std::uint64_t straight_puts() const { return straight_puts_; }
-    std::uint64_t loans() const { return loans_; }
+    std::uint64_t zero_copy_puts() const { return zero_copy_puts_; }
+    std::uint64_t exposures() const { return exposures_; }
     // Of the frames: by lanes.
     std::uint64_t lane_frames() const { return lane_frames_; }
     // Rails that failed alone, those that came back, and frames that went again.
@@ -101,7 +102,7 @@ class UcxTransport final : public Transport {
     struct PutAnswer;
     struct Bulk;
     struct Accepted;
-    struct Loan;
+    struct Exposure;
     struct Fetch;
     struct WireUpOf;
     // What UCX gives back to our handlers.
@@ -110,7 +111,7 @@ class UcxTransport final : public Transport {
         ucp_worker_h worker;
         int rail;
     };
-    static constexpr int kLoanRail = 0;
+    static constexpr int kExposureRail = 0;
     enum class Answer : std::uint8_t { in_place, refused };
     enum class Stage : std::uint8_t { running, draining, closing, closed };
     // Between transports only: this rank sends nothing after it and may close the connection.
@@ -201,8 +202,8 @@ class UcxTransport final : public Transport {
     void acknowledge_frames(Nanoseconds now);
     void give_if_over(Frame* frame);
     void look_at_rails();
-    void look_at_pulses(Peer& peer, Nanoseconds now);
-    void open_pulse(RailTo& rail, Nanoseconds now);
+    void look_at_tcp_keepalives(Peer& peer, Nanoseconds now);
+    void open_tcp_keepalive(RailTo& rail, Nanoseconds now);
     void try_again(RailTo& rail, Nanoseconds now);
     bool may_try(RailTo& rail, Nanoseconds now);
     void try_later(RailTo& rail, Nanoseconds now);
@@ -210,13 +211,13 @@ class UcxTransport final : public Transport {
     void tell_back(const RailTo& rail);
     static void on_tried(void* request, ucs_status_t status, void* rail);
 
-    // --- whether peers are there, over cards (beats.cpp)
-    void open_beat(RailTo& rail, const WireUpOf& known);
-    void close_beat(RailTo& rail);
-    void beat(RailTo& rail, Nanoseconds now);
-    static void on_beat(void* request, ucs_status_t status, void* rail);
-    void finish_beat_step(RailTo& rail, ucs_status_t status);
-    void beat_now_and_then();
+    // --- whether peers are there, over cards (card_keepalive.cpp)
+    void open_card_keepalive(RailTo& rail, const WireUpOf& known);
+    void close_card_keepalive(RailTo& rail);
+    void send_keepalive(RailTo& rail, Nanoseconds now);
+    static void on_keepalive(void* request, ucs_status_t status, void* rail);
+    void finish_card_keepalive_step(RailTo& rail, ucs_status_t status);
+    void card_keepalive_now_and_then();
     void show_life(RailTo& rail) const;
 
     // --- large transfers over TCP (bulk.cpp)
@@ -232,11 +233,11 @@ class UcxTransport final : public Transport {
     Status tell(Peer& peer, MessageKind kind, std::uint64_t what);
     void on_bulk_message(Peer& peer, MessageKind kind, ConstSpan header);
     void on_bulk_open(Peer& peer, std::uint64_t rail);
-    void send_straight(Bulk& bulk, const StreamHead& head, const void* source,
-                       OutStream::Left left);
+    void send_zero_copy(Bulk& bulk, const StreamHead& head, const void* source,
+                        OutStream::Left left);
     // `told_of`: a frame that goes behind it, or null.
-    void put_straight(Bulk& bulk, const std::byte* source, Putting& putting, std::uint64_t region,
-                      Bytes offset, Frame* told_of);
+    void put_zero_copy(Bulk& bulk, const std::byte* source, Putting& putting, std::uint64_t region,
+                       Bytes offset, Frame* told_of);
     void move_out(Bulk& bulk);
     void on_bulk_asked(std::uint64_t rail);
     void accept_awaited();
@@ -264,13 +265,13 @@ class UcxTransport final : public Transport {
     // Messages in both directions take one connection, the lower rank's: the acknowledgement of one
     // travels with its answer. By two connections 8 B took 7.6 us, by one 5.1.
     static bool is_lane_of_both(int opener, int other, std::uint64_t rail) {
-        return rail == kLoanRail && opener < other;
+        return rail == kExposureRail && opener < other;
     }
     bool others() const { return accepted_.size() > (hot_ != nullptr ? 1 : 0); }
 
-    // --- exposed memory (loans.cpp)
+    // --- exposed memory (exposed_buffers.cpp)
     void on_fetch(Peer& peer, std::uint64_t number);
-    bool expect_loan(const Peer& peer);
+    bool expect_exposure(const Peer& peer);
     void end_exposure(Peer& peer, std::uint64_t number, const Status& how);
     void finish_fetch(Peer& peer, std::uint64_t number, bool dropped);
     void end_fetches(Peer& peer);
@@ -297,17 +298,17 @@ class UcxTransport final : public Transport {
     std::vector<Peer*> visiting_;  // its other half while progress() visits them; keeps its memory
     std::vector<std::pair<RailTo*, ucs_status_t>> broken_;
     // With several rails:
-    std::vector<Peer*> connected_;  // peers; with one rail, too, if there are beats
+    std::vector<Peer*> connected_;  // peers; with one rail, too, if there are card keepalives
     std::vector<Peer*> owing_;      // whose frames have come and are not acknowledged
-    struct ReceivedPulse {
+    struct ReceivedTcpKeepalive {
         int from, rail;
         Socket socket;
     };
-    std::vector<ReceivedPulse> received_pulses_;
+    std::vector<ReceivedTcpKeepalive> received_tcp_keepalives_;
     Nanoseconds next_look_ = 0, next_acknowledgement_ = 0, next_drain_ = 0;
     RailCounts rail_counts_;
-    bool beats_ = false;  // some rail has a card
-    unsigned looks_at_beats_ = 0;
+    bool keeps_cards_alive_ = false;  // some rail has a card
+    unsigned looks_at_keepalives_ = 0;
     std::vector<Listening> listening_;            // by rail; UCX has pointers into it
     std::vector<std::optional<Listener>> doors_;  // by rail
     std::uint64_t cookie_ = 0;                    // who connects in bulk and knows it means us
@@ -336,7 +337,7 @@ class UcxTransport final : public Transport {
     std::uint64_t next_ticket_ = 1;
     std::uint64_t frames_posted_ = 0;
     bool one_sided_everywhere_ = false;
-    std::uint64_t straight_puts_ = 0, loans_ = 0, lane_frames_ = 0;
+    std::uint64_t zero_copy_puts_ = 0, exposures_ = 0, lane_frames_ = 0;
     int events_ = 0;  // since the last progress()
     Stage stage_ = Stage::running;
     Completion* leaving_ = nullptr;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/segment.hpp"
 
+#include "base/process_state.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <string>
+#include <thread>
 
 namespace gantry {
 namespace {
@@ -90,8 +95,36 @@ TEST(Segment, ItsMakerIsAliveUntilItEnds) {
     siginfo_t how;
     ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOWAIT), 0);
     EXPECT_FALSE(maker_is_alive(name, start)) << "a zombie is not alive";
+    EXPECT_EQ(Segment::open("test", name).status().error_class(), MPI_ERR_PROC_ABORTED);
     waitpid(child, nullptr, 0);
     EXPECT_FALSE(maker_is_alive(name, start));
+    EXPECT_EQ(Segment::open("test", name).status().error_class(), MPI_ERR_PROC_ABORTED);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+// A process that is killed loses its threads one by one. With the first one its descriptors are out of reach,
+// though the process is still there: whoever opens one hears of a death.
+TEST(Segment, ThatCannotBeOpenedSinceItsMakerEndsIsOfADeath) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        const Segment segment = std::move(Segment::create("test", 4096).value());
+        const SegmentName name = segment.name();
+        std::thread([] { pause(); }).detach();
+        if (write(ends[1], &name, sizeof name) < 0) _exit(1);
+        syscall(SYS_exit, 0);  // this thread alone
+    }
+    SegmentName name;
+    ASSERT_EQ(read(ends[0], &name, sizeof name), static_cast<ssize_t>(sizeof name));
+    while (!main_thread_has_ended(child))
+        sched_yield();
+    EXPECT_FALSE(process_has_ended(child));
+    EXPECT_EQ(Segment::open("test", name).status().error_class(), MPI_ERR_PROC_ABORTED);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    EXPECT_TRUE(process_has_ended(child));
     close(ends[0]);
     close(ends[1]);
 }

@@ -254,17 +254,17 @@ Bytes out_of_gpus(World& world, int rank) {
 
 constexpr Bytes kPassedOn = 200 * kKiB;
 
-Task<Status> passes_on(Rank& rank, Collective operation, Algorithm algorithm) {
+Task<Status> passes_on(Rank& rank, Collective operation, Algorithm algorithm,
+                       Bytes bytes = kPassedOn) {
     Communicator all(rank, operation, algorithm, 0);
     all.common().job.tuning.segment = 32 * kKiB;
     const auto ranks = static_cast<Bytes>(all.size());
-    Bytebuffer blocks(rank, Place::device, kPassedOn * ranks);
+    Bytebuffer blocks(rank, Place::device, bytes * ranks);
     const auto fill = [&](Bytes block, bool own) {
-        std::byte* const bytes =
-            rank.device.behind(blocks.address() + block * kPassedOn, kPassedOn);
+        std::byte* const memory = rank.device.behind(blocks.address() + block * bytes, bytes);
         const auto right = static_cast<std::byte>(block + 1);
-        if (own) std::fill_n(bytes, kPassedOn, right);
-        return std::all_of(bytes, bytes + kPassedOn, [&](std::byte each) { return each == right; });
+        if (own) std::fill_n(memory, bytes, right);
+        return std::all_of(memory, memory + bytes, [&](std::byte each) { return each == right; });
     };
     const bool gathers = operation == Collective::allgather;
     const Bytes first = gathers ? static_cast<Bytes>(all.me()) : 0;
@@ -272,7 +272,7 @@ Task<Status> passes_on(Rank& rank, Collective operation, Algorithm algorithm) {
     Blocks everybody;
     everybody.address = blocks.address();
     everybody.layout = blocks.whole().layout;
-    everybody.count = kPassedOn;
+    everybody.count = bytes;
     Status done;
     if (gathers)
         done =
@@ -304,6 +304,28 @@ TEST(Relay, CopiesNothingOutOfTheGpuThatIsPassedOn) {
                 EXPECT_EQ(out_of_gpus(chain, rank), rank == 0 ? kPassedOn : 0) << rank;
             }
         }
+}
+
+// The stages of a short vector, and the pieces of one that is too long for that.
+TEST(StagedVector, IsReadOnceByTheRootAndOutOfNoOtherGpu) {
+    for (const Algorithm way : {Algorithm::chain, Algorithm::scatter_allgather})
+        for (const int ranks : {2, 3, 5, 8})
+            for (const Bytes bytes : {Bytes{70001}, kPassedOn, kMiB, kMiB + 5}) {
+                if (way == Algorithm::scatter_allgather && bytes > kMiB) continue;
+                const Trial trial{.ranks = ranks, .seed = 3};
+                World world(weather(trial));
+                const Ending ending = world.run([way, bytes](Rank& rank) {
+                    return passes_on(rank, Collective::bcast, way, bytes);
+                });
+                ASSERT_TRUE(ending.good()) << ranks << " ranks, " << bytes << ": " << ending;
+                ASSERT_TRUE(world.settle());
+                for (int rank = 0; rank < ranks; ++rank) {
+                    EXPECT_EQ(out_of_gpus(world, rank), rank == 0 ? bytes : 0)
+                        << rank << " of " << ranks << ", " << bytes;
+                    if (bytes > kMiB || rank + 1 == ranks) continue;  // stages and not pieces
+                    EXPECT_LE(world.rank(rank).device.counts().all_copies(), bytes / 65536 + 3);
+                }
+            }
 }
 
 // --- a rank that dies -----------------------------------------------------------------------------

@@ -28,7 +28,7 @@ world::Options on_one_node(int ranks, const char* reduce_on) {
     options.ranks = ranks;
     options.ranks_per_node = ranks;
     options.explain = false;
-    options.mechanisms = "-board";  // these go by messages
+    options.mechanisms = "-node_segment";  // these go by messages
     // Under MPS nobody waits for time slices of the one GPU.
     options.change_machine = [](model::Machine& machine) { machine.gpu.turn = 0; };
     options.change_config = [reduce_on](config::Config& config) { config.reduce_on = reduce_on; };

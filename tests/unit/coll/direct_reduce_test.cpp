@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reductions between ranks of one node without messages: kernels that read the vectors of all ranks,
-// and cells of the board for short vectors in host memory.
+// and cells of the node segment for short vectors in host memory.
 #include "direct_reductions.hpp"
 
 namespace gantry::coll {

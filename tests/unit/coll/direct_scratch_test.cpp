@@ -28,7 +28,7 @@ std::uint64_t messages_for(const Setting& setting, int ranks, std::uint64_t seed
     return messages_of(world);
 }
 
-TEST(StridedBlocks, GoOverTheBoardInDeviceMemory) {
+TEST(StridedBlocks, GoOverTheNodeSegmentInDeviceMemory) {
     for (const Collective operation :
          {Collective::bcast, Collective::allgather, Collective::allgatherv, Collective::alltoall,
           Collective::alltoallv, Collective::gather, Collective::scatter})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Exchanges between ranks of one node without messages: by stores into mapped device memory, in one
-// launch a rank, and through the cells of the board for small host memory; and the way back to
+// launch a rank, and through the cells of the node segment for small host memory; and the way back to
 // messages where a rank's memory cannot be had.
 #include "direct_exchanges.hpp"
 
@@ -157,9 +157,9 @@ TEST(DirectExchange, TheRootOfABroadcastBySeveralKindsOfMemoryDoesNotDivideTheRa
 }
 
 // What rank 0 has switched off, nobody does: the setting of the job counts, not a rank's own.
-Task<Status> without_board(Rank& rank, const Trial& test) {
+Task<Status> without_node_segment(Rank& rank, const Trial& test) {
     Everybody everybody(rank);
-    everybody.common().job.tuning.board = false;
+    everybody.common().job.tuning.node_segment = false;
     Bytebuffer buffer(rank, Place::host, test.bytes, rank.number);
     if (rank.number == 0) buffer.fill(1);
     Status told = co_await bcast(rank.executor, everybody.team(), buffer.whole(), 0);
@@ -168,8 +168,8 @@ Task<Status> without_board(Rank& rank, const Trial& test) {
     co_return success();
 }
 
-TEST(DirectExchange, TheJobsSettingOfTheBoardCounts) {
-    EXPECT_GT(run(&without_board, {.ranks = 3, .bytes = 8}).messages, 0u);
+TEST(DirectExchange, TheJobsSettingOfTheNodeSegmentCounts) {
+    EXPECT_GT(run(&without_node_segment, {.ranks = 3, .bytes = 8}).messages, 0u);
 }
 
 TEST(DirectExchange, PutsSmallHostMemoryIntoCells) {

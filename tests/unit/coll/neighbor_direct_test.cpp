@@ -119,7 +119,7 @@ TEST(NeighborsInANode, GoByMessagesWithoutScratchMemoryOrMappings) {
     }
 }
 
-// Some of them find no cell on the board for their rooms, and go by messages.
+// Some of them find no cell on the node segment for their rooms, and go by messages.
 Task<Status> at_once(Executor& executor, Rank& rank, const std::vector<Scene>* scenes) {
     Scope all(executor);
     for (const Scene& scene : *scenes)

@@ -142,7 +142,7 @@ class CudaTest : public testing::Test {
     // Whether one stays depends on time, and most tests count calls.
     static config::Config without_resident_kernels() {
         config::Config config;
-        config.linger = 0;
+        config.idle_timeout = 0;
         return config;
     }
 

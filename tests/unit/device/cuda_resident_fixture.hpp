@@ -15,8 +15,8 @@ struct CudaResident : testing_support::CudaTest {
     CUdeviceptr from = 0, to = 0;
     const char* machine = "h200";  // where it is the quicker way for every kind of copy
 
-    void start(Nanoseconds linger) {
-        config.linger = linger;
+    void start(Nanoseconds idle_timeout) {
+        config.idle_timeout = idle_timeout;
         config.machine = machine;
         make_device();
         if (from != 0) return;

@@ -31,8 +31,8 @@ struct CudaResidentHost : CudaResident {
         if (host != nullptr) gpu.cuMemFreeHost(host);
         CudaResident::TearDown();
     }
-    void start(Nanoseconds linger) {
-        CudaResident::start(linger);
+    void start(Nanoseconds idle_timeout) {
+        CudaResident::start(idle_timeout);
         clear();
         classify(host, 2 * kBytes);
         classify(pointer(from), kBytes);
@@ -242,7 +242,7 @@ TEST_F(CudaResidentHost, AWindowIsTakenWhole) {
 TEST_F(CudaResidentHost, WhatComesTooLateGoesAnotherWay) {
     start(kLong);  // by streams of its own
     cuda::CopySettings settings;
-    settings.linger = 100 * kMicrosecond;
+    settings.idle_timeout = 100 * kMicrosecond;
     settings.resident_margin = -kSecond;
     OwnStreams own(primary, cuda->gpu_facts(0), settings);
     ASSERT_TRUE(own.ready);
@@ -269,17 +269,17 @@ TEST_F(CudaResidentHost, WhatComesTooLateGoesAnotherWay) {
                     std::copy_n(data.begin() + at, bytes, expected.begin() + at);
                     break;
                 case 1:
-                    next = {out(from_at, bytes), cuda::Lane::d2h};
+                    next = {out(from_at, bytes), cuda::Queue::d2h};
                     next.resident = {Ends::to_host, dice() % 2 == 0};
                     std::copy_n(data.begin() + at, bytes, expected_out.begin() + at);
                     break;
                 default:
-                    next = {in(from_at, bytes), cuda::Lane::h2d};
+                    next = {in(from_at, bytes), cuda::Queue::h2d};
                     next.resident = {Ends::from_host, dice() % 2 == 0};
                     std::copy_n(given.begin() + at, bytes, expected.begin() + at);
             }
             done.emplace_back(executor);
-            if (next.lane == cuda::Lane::d2h) outwards.push_back(&done.back());
+            if (next.queue == cuda::Queue::d2h) outwards.push_back(&done.back());
             ASSERT_TRUE(streams.start(next, done.back()));
             // The two ways into `to` have no order between them.
             while (!done.back().done() && std::chrono::steady_clock::now() < limit &&
@@ -314,11 +314,11 @@ TEST_F(CudaResidentHost, WhatComesTooLateGoesAnotherWay) {
 TEST_F(CudaResidentHost, OfAContextThatIsGoneWhatItHadGoesAnotherWay) {
     start(kLong);  // by streams of its own
     cuda::CopySettings settings;
-    settings.linger = kLong;
+    settings.idle_timeout = kLong;
     OwnStreams own(primary, cuda->gpu_facts(0), settings);
     ASSERT_TRUE(own.ready);
     cuda::Streams& streams = own.streams;
-    cuda::Order single{out(0, 100), cuda::Lane::d2h};
+    cuda::Order single{out(0, 100), cuda::Queue::d2h};
     single.resident = {Ends::to_host, true};
     cuda::Order between;
     between.copy = order(0, 100);

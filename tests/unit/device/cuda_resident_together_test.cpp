@@ -81,7 +81,7 @@ struct Counter {
         reduction.sources = sources;
         reduction.destination = pointer(counts);
         reduction.count = count;
-        order.lane = cuda::Lane::d2d;
+        order.queue = cuda::Queue::d2d;
         order.copy = {reduction.destination, sources[0], 8 * count, 0, Engine::d2d};
         order.reduction = &reduction;
     }
@@ -90,7 +90,7 @@ struct Counter {
 TEST_F(CudaResident, WhatComesTooLateIsReducedOnceAndCopied) {
     start(kLong);  // by streams of its own
     cuda::CopySettings settings;
-    settings.linger = 100 * kMicrosecond;
+    settings.idle_timeout = 100 * kMicrosecond;
     settings.resident_margin = -kSecond;  // kernels that have ended are trusted
     OwnStreams own(primary, cuda->gpu_facts(0), settings);
     ASSERT_TRUE(own.ready);
@@ -140,7 +140,7 @@ TEST_F(CudaResident, WhatComesTooLateIsReducedOnceAndCopied) {
 TEST_F(CudaResident, OfAContextThatIsGoneNoReductionBecomesACopy) {
     start(kLong);  // by streams of its own
     cuda::CopySettings settings;
-    settings.linger = kLong;
+    settings.idle_timeout = kLong;
     OwnStreams own(primary, cuda->gpu_facts(0), settings);
     ASSERT_TRUE(own.ready);
     cuda::Streams& streams = own.streams;

@@ -6,7 +6,7 @@
 namespace gantry::device {
 namespace {
 
-constexpr Nanoseconds kLinger = 20000;
+constexpr Nanoseconds kIdleTimeout = 20000;
 
 GpuFacts facts() {
     GpuFacts facts;
@@ -27,7 +27,7 @@ int copies_until_wanted(Residency& residency, Nanoseconds apart, Nanoseconds& no
 }
 
 TEST(Residency, StartsWhenWhatItHadSavedPaysForItself) {
-    Residency residency(facts(), kLinger);
+    Residency residency(facts(), kIdleTimeout);
     Nanoseconds now = 1'000'000;
     // A launch and a fifth of the time that it stays in vain, 4 us each, at 4 us a copy; the first one
     // has none before it.
@@ -35,9 +35,9 @@ TEST(Residency, StartsWhenWhatItHadSavedPaysForItself) {
 }
 
 TEST(Residency, CopiesFarApartWantNone) {
-    Residency residency(facts(), kLinger);
+    Residency residency(facts(), kIdleTimeout);
     Nanoseconds now = 1'000'000;
-    EXPECT_EQ(copies_until_wanted(residency, kLinger + 1, now), 0);
+    EXPECT_EQ(copies_until_wanted(residency, kIdleTimeout + 1, now), 0);
 }
 
 class Someone final : public Neighbours {
@@ -52,7 +52,7 @@ TEST(Residency, NoneStaysWhereAnotherRankWaitsForTurns) {
             GpuFacts shared = facts();
             shared.uuid = Uuid{static_cast<std::uint8_t>(gpu)};
             shared.mps = mps;
-            Residency residency(shared, kLinger);
+            Residency residency(shared, kIdleTimeout);
             bool wanted = false;
             for (Nanoseconds now = 1'000'000; now < 1'200'000; now += 5000)
                 wanted = wanted || residency.invest(Ends::devices, now, &someone);
@@ -61,12 +61,12 @@ TEST(Residency, NoneStaysWhereAnotherRankWaitsForTurns) {
 }
 
 TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
-    Residency residency(facts(), kLinger);
+    Residency residency(facts(), kIdleTimeout);
     Nanoseconds now = 1'000'000;
     int before = copies_until_wanted(residency, 5000, now);
     for (int attempt = 0; attempt < 6; ++attempt) {
         residency.ended(4000, now);
-        now += 10 * kLinger;
+        now += 10 * kIdleTimeout;
         const int copies = copies_until_wanted(residency, 5000, now);
         EXPECT_EQ(copies, 2 * (before - 1) + 1) << attempt;
         before = copies;
@@ -79,10 +79,10 @@ TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
     EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
     // One that repaid itself makes it cheap again, and the next one comes at once.
     residency.ended(400'000, now);
-    now += 10 * kLinger;
+    now += 10 * kIdleTimeout;
     EXPECT_EQ(copies_until_wanted(residency, 5000, now), 1);
     residency.ended(4000, now);
-    now += 10 * kLinger;
+    now += 10 * kIdleTimeout;
     EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
 }
 
@@ -90,12 +90,12 @@ TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
 TEST(Residency, OneThatWasWaitedForMustHaveSavedAllOfTheTime) {
     for (const Nanoseconds saved : {23'999, 24'000})
         for (const bool soon : {false, true}) {
-            Residency residency(facts(), kLinger);
+            Residency residency(facts(), kIdleTimeout);
             Nanoseconds now = 1'000'000;
             ASSERT_EQ(copies_until_wanted(residency, 5000, now), 3);
             residency.took(now += 5000);
-            residency.ended(saved, now + kLinger);
-            now += kLinger + (soon ? 10'000 : 100'000);
+            residency.ended(saved, now + kIdleTimeout);
+            now += kIdleTimeout + (soon ? 10'000 : 100'000);
             const bool at_once = residency.invest(Ends::devices, now, nullptr);
             EXPECT_EQ(at_once, !soon || saved == 24'000) << saved << soon;
         }
@@ -123,11 +123,11 @@ TEST(Residency, WhereTheProgramComputesBetweenCopiesLittleTimeIsWaitedForInVain)
 
 // What bursts that are far from each other put aside is kept.
 TEST(Residency, BurstsAddUp) {
-    Residency residency(facts(), kLinger);
+    Residency residency(facts(), kIdleTimeout);
     Nanoseconds now = 1'000'000;
     EXPECT_FALSE(residency.invest(Ends::devices, now, nullptr));
     EXPECT_FALSE(residency.invest(Ends::devices, now += 5000, nullptr));
-    EXPECT_FALSE(residency.invest(Ends::devices, now += 10 * kLinger, nullptr));
+    EXPECT_FALSE(residency.invest(Ends::devices, now += 10 * kIdleTimeout, nullptr));
     EXPECT_TRUE(residency.invest(Ends::devices, now += 5000, nullptr));
 }
 
@@ -138,7 +138,7 @@ TEST(Residency, EachKindOfCopySavesItsOwn) {
     known.copy_in_latency = 5000;
     known.resident_out_latency = 4000;
     known.resident_in_latency = 8000;
-    Residency residency(known, kLinger);
+    Residency residency(known, kIdleTimeout);
     EXPECT_EQ(residency.saving(Ends::devices), 4000);
     EXPECT_EQ(residency.saving(Ends::to_host), 2000);
     EXPECT_EQ(residency.saving(Ends::from_host), 0) << "slower";
@@ -147,9 +147,9 @@ TEST(Residency, EachKindOfCopySavesItsOwn) {
     EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::to_host), 5);
     EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::from_host), 0);
     known.resident_latency = known.resident_out_latency = 0;
-    EXPECT_FALSE(Residency(known, kLinger).possible());
+    EXPECT_FALSE(Residency(known, kIdleTimeout).possible());
     known.resident_out_latency = 4000;
-    EXPECT_TRUE(Residency(known, kLinger).possible());
+    EXPECT_TRUE(Residency(known, kIdleTimeout).possible());
 }
 
 // A window of copies to or from the host costs a call and an engine's gap each, which is more than
@@ -159,7 +159,7 @@ TEST(Residency, InARowACopySavesWhatOneMoreCosts) {
     known.chunk_cost = 4000;
     known.copy_in_latency = 5000;
     known.resident_in_latency = 5200;
-    Residency residency(known, kLinger);
+    Residency residency(known, kIdleTimeout);
     EXPECT_TRUE(residency.makes(Ends::from_host));
     EXPECT_EQ(residency.saving(Ends::from_host), 0);
     EXPECT_EQ(residency.saving(Ends::from_host, Copies::in_a_row), 3500);
@@ -170,9 +170,10 @@ TEST(Residency, InARowACopySavesWhatOneMoreCosts) {
     EXPECT_TRUE(residency.takes(Ends::from_host, Copies::in_a_row));
     EXPECT_TRUE(residency.takes(Ends::devices, Copies::alone));
     known.resident_in_latency = 8000;
-    EXPECT_FALSE(Residency(known, kLinger).makes(Ends::from_host)) << "much slower";
+    EXPECT_FALSE(Residency(known, kIdleTimeout).makes(Ends::from_host)) << "much slower";
     known.resident_latency = known.kernel_latency + known.kernel_latency / 4;
-    EXPECT_FALSE(Residency(known, kLinger).makes(Ends::devices)) << "they share a launch as well";
+    EXPECT_FALSE(Residency(known, kIdleTimeout).makes(Ends::devices))
+        << "they share a launch as well";
 }
 
 TEST(Residency, IsImpossibleWithoutAPriceOrATime) {
@@ -180,11 +181,11 @@ TEST(Residency, IsImpossibleWithoutAPriceOrATime) {
     EXPECT_FALSE(Residency(facts(), 12000).possible()) << "over before the first copy comes";
     GpuFacts unknown = facts();
     unknown.resident_latency = 0;
-    EXPECT_FALSE(Residency(unknown, kLinger).possible());
-    EXPECT_TRUE(Residency(facts(), kLinger).possible());
+    EXPECT_FALSE(Residency(unknown, kIdleTimeout).possible());
+    EXPECT_TRUE(Residency(facts(), kIdleTimeout).possible());
 }
 
-// --- messages that flow ---
+// --- messages that are cut through ---
 
 GpuFacts fast_link() {
     GpuFacts flowing = facts();
@@ -197,36 +198,38 @@ GpuFacts fast_link() {
 }
 
 TEST(Residency, OfAFlowingMessageItSavesWhatTheOtherEndNeedNotWaitFor) {
-    Residency residency(fast_link(), kLinger);
+    Residency residency(fast_link(), kIdleTimeout);
     ASSERT_TRUE(residency.cuts_through(Ends::to_host) && residency.cuts_through(Ends::from_host));
     // A mebibyte takes 21 us at 50 GB/s, and 7 % more.
     EXPECT_NEAR(static_cast<double>(residency.pace()), 22440, 10);
-    EXPECT_EQ(residency.saving_of_flow(Ends::to_host, 256 * kKiB), 3000 + residency.pace() / 8);
-    EXPECT_EQ(residency.saving_of_flow(Ends::from_host, 256 * kKiB), 500 + residency.pace() / 8);
+    EXPECT_EQ(residency.saving_of_cut_through(Ends::to_host, 256 * kKiB),
+              3000 + residency.pace() / 8);
+    EXPECT_EQ(residency.saving_of_cut_through(Ends::from_host, 256 * kKiB),
+              500 + residency.pace() / 8);
     // Copy engines begin with a half of a larger one.
-    EXPECT_EQ(residency.saving_of_flow(Ends::to_host, 4 * kMiB),
-              residency.saving_of_flow(Ends::to_host, 512 * kKiB));
+    EXPECT_EQ(residency.saving_of_cut_through(Ends::to_host, 4 * kMiB),
+              residency.saving_of_cut_through(Ends::to_host, 512 * kKiB));
 }
 
 TEST(Residency, AKernelForLargeMessagesLingersUntilTheNextOneCanBeThere) {
-    Residency residency(fast_link(), kLinger);
+    Residency residency(fast_link(), kIdleTimeout);
     Nanoseconds now = 1'000'000;
-    EXPECT_EQ(residency.linger(), kLinger);
+    EXPECT_EQ(residency.idle_timeout(), kIdleTimeout);
     int copies = 0;
-    while (!residency.invest_in_flow(Ends::to_host, kMiB, now += 60'000, nullptr))
+    while (!residency.invest_in_cut_through(Ends::to_host, kMiB, now += 60'000, nullptr))
         ASSERT_LT(++copies, 20);
-    EXPECT_EQ(residency.linger(), kLinger + 4 * residency.pace());
-    EXPECT_GT(residency.life(), 20 * kLinger);
-    // That was worth it; and small copies get one that lingers as they like it.
+    EXPECT_EQ(residency.idle_timeout(), kIdleTimeout + 4 * residency.pace());
+    EXPECT_GT(residency.life(), 20 * kIdleTimeout);
+    // That was worth it; and small copies get one that wanted_idle_timeout as they like it.
     residency.ended(kMillisecond, now);
     EXPECT_TRUE(residency.invest(Ends::devices, now += 1000, nullptr));
-    EXPECT_EQ(residency.linger(), kLinger);
+    EXPECT_EQ(residency.idle_timeout(), kIdleTimeout);
 }
 
 TEST(Residency, WhereItIsSlowerAloneNothingFlows) {
     GpuFacts slow = fast_link();
     slow.resident_out_latency = 2 * slow.copy_latency;
-    Residency residency(slow, kLinger);
+    Residency residency(slow, kIdleTimeout);
     EXPECT_FALSE(residency.cuts_through(Ends::to_host));
     EXPECT_TRUE(residency.cuts_through(Ends::from_host));
 }

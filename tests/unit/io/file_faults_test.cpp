@@ -6,12 +6,15 @@
 #include "io/fake/faulty_system.hpp"
 #include "io/fake/inline_backend.hpp"
 #include "io/file.hpp"
-#include "world/harness/world.hpp"
+#include "unit/io/interleaved_file.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <memory>
+
 namespace gantry::io {
 namespace {
 
@@ -20,10 +23,6 @@ using world::Rank;
 using world::World;
 using Call = FaultySystem::Call;
 
-constexpr int kRanks = 4;
-constexpr Bytes kRun = 24, kRuns = 100;
-constexpr std::uint32_t kContext = 40, kWindowContext = 41;
-
 // One disk for all ranks, and what each rank's last call said.
 struct Disk {
     explicit Disk(unsigned seed) : system(seed) {}
@@ -31,25 +30,6 @@ struct Disk {
     std::array<Status, kRanks> open, write, read, close;
 };
 Disk* disk = nullptr;
-
-std::byte byte_of(std::int64_t place) {
-    return static_cast<std::byte>(place * 13 + place / 250);
-}
-
-// Rank r has runs r, r + 4, ... of the file.
-std::shared_ptr<const View> interleaved(int rank) {
-    auto view = std::make_shared<View>();
-    view->displacement = static_cast<std::int64_t>(kRun) * rank;
-    view->filetype = layout::listed_layout(static_cast<std::ptrdiff_t>(kRun * kRanks),
-                                           std::vector<layout::Block>{{0, kRun}});
-    return view;
-}
-
-p2p::Group group_of(const Rank& rank, std::uint32_t context) {
-    p2p::Group group = rank.all;
-    group.context = context | p2p::kCollectiveContext;
-    return group;
-}
 
 Task<Status> write_and_read(Rank& rank, Hints hints) {
     coll::Common common(rank.transfer.config, nullptr);
@@ -109,14 +89,6 @@ Ending run(Disk& on, plan::IoSwitch together) {
     return ending;
 }
 
-bool no_wrong_byte(const FaultySystem& system) {
-    for (std::size_t place = 0; place < system.file.size(); ++place)
-        if (system.file[place] != std::byte{} &&
-            system.file[place] != byte_of(static_cast<std::int64_t>(place)))
-            return false;
-    return true;
-}
-
 TEST(Files, ShortAndInterruptedCallsLoseNothing) {
     for (const auto together : {plan::IoSwitch::enable, plan::IoSwitch::disable})
         for (unsigned seed = 0; seed < 4; ++seed) {
@@ -130,7 +102,7 @@ TEST(Files, ShortAndInterruptedCallsLoseNothing) {
                 EXPECT_TRUE(on.read[of].ok()) << on.read[of].text();
                 EXPECT_TRUE(on.close[of].ok()) << on.close[of].text();
             }
-            EXPECT_TRUE(no_wrong_byte(on.system));
+            EXPECT_TRUE(no_wrong_byte(on.system.file));
         }
 }
 
@@ -161,7 +133,7 @@ TEST(Files, AnErrorAtAnyCallIsOneOfAllRanks) {
                     EXPECT_EQ(each.error_class(),
                               call == Call::write ? MPI_ERR_NO_SPACE : MPI_ERR_IO)
                         << each.text();
-                EXPECT_TRUE(no_wrong_byte(on.system));
+                EXPECT_TRUE(no_wrong_byte(on.system.file));
             }
 }
 

@@ -89,11 +89,27 @@ TEST(View, WhatGoesBackIsNone) {
     View view;
     view.filetype = layout::listed_layout(16, std::vector<Block>{{8, 4}, {0, 4}});
     EXPECT_EQ(check(view, false).error_class(), MPI_ERR_IO);
-    // From one element to the next.
-    view.filetype = layout::listed_layout(4, std::vector<Block>{{0, 4}, {8, 4}});
-    EXPECT_EQ(check(view, false).error_class(), MPI_ERR_IO);
     view.filetype = layout::listed_layout(16, std::vector<Block>{{-4, 4}, {0, 2}});
     EXPECT_EQ(check(view, false).error_class(), MPI_ERR_IO);
+}
+
+// As HDF5 makes them of the chunks of a dataset: it uses one.
+TEST(View, AFiletypeLongerThanItsExtentIsUsedOnce) {
+    for (const bool writes : {false, true}) {
+        View view;
+        view.filetype = layout::listed_layout(4, std::vector<Block>{{0, 4}, {8, 4}, {20, 4}});
+        ASSERT_TRUE(check(view, writes).ok());
+        EXPECT_TRUE(view.one_filetype);
+        EXPECT_TRUE(check_reach(view, 0, 12).ok());
+        EXPECT_EQ(check_reach(view, 4, 12).error_class(), MPI_ERR_IO);
+        EXPECT_EQ(view.position_of(11), 23);
+        EXPECT_EQ(view.data_before(1000), 12u);
+        EXPECT_EQ(view.data_before(21), 9u);
+        // The next one meets it, and may be read.
+        view.filetype = layout::listed_layout(8, std::vector<Block>{{0, 4}, {6, 4}});
+        ASSERT_TRUE(check(view, writes).ok());
+        EXPECT_EQ(view.one_filetype, writes);
+    }
 }
 
 TEST(View, WhatNamesBytesTwiceIsOnlyRead) {
@@ -108,8 +124,16 @@ TEST(View, AFiletypeIsMadeOfEtypes) {
     view.etype_bytes = 8;
     view.filetype = layout::contiguous_layout(12);
     EXPECT_EQ(check(view, false).error_class(), MPI_ERR_ARG);
+}
+
+TEST(View, AFiletypeWithoutDataSeesNothing) {
+    View view;
+    view.displacement = 5;
     view.filetype = layout::contiguous_layout(0);
-    EXPECT_EQ(check(view, false).error_class(), MPI_ERR_ARG);
+    ASSERT_TRUE(check(view, true).ok());
+    EXPECT_TRUE(check_reach(view, 0, 0).ok());
+    EXPECT_FALSE(check_reach(view, 0, 1).ok());
+    EXPECT_EQ(view.position_of(3), 5);
 }
 
 }  // namespace

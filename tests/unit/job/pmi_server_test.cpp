@@ -3,6 +3,7 @@
 
 #include "job/store_text.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ class PmiServerTest : public testing::Test {
         return heard();
     }
     std::string heard() {
-        char buffer[4096];
+        char buffer[16384];
         const ssize_t length = recv(rank_, buffer, sizeof buffer, MSG_DONTWAIT);
         return {buffer, static_cast<std::size_t>(length > 0 ? length : 0)};
     }
@@ -54,6 +55,77 @@ TEST_F(PmiServerOfTwoTest, NoBarrierWaitsForARankThatIsLost) {
     EXPECT_TRUE(server_.has_begun());
     EXPECT_EQ(server_.membership(1), Membership::finalized);
     EXPECT_EQ(answer_to("cmd=barrier_in\n"), "cmd=barrier_out rc=0\n");
+}
+
+// Lines that nobody asked for would confuse clients that do not know them.
+TEST_F(PmiServerOfTwoTest, DeathsAreToldToWhoAsksForThem) {
+    EXPECT_EQ(answer_to("cmd=init pmi_version=1 pmi_subversion=1\n").find("deaths"),
+              std::string::npos);
+    server_.tell_death("7", 1);
+    EXPECT_EQ(heard(), "");
+    EXPECT_EQ(answer_to("cmd=watch_deaths job=7\n"), "cmd=death job=7 rank=1\n")
+        << "also of those before";
+    EXPECT_EQ(server_.number(), "7");
+    server_.tell_death("8", 5);
+    EXPECT_EQ(heard(), "cmd=death job=8 rank=5\n");
+}
+
+TEST_F(PmiServerOfTwoTest, WhoDiesBeforeTheJobHasANumberIsToldWithIt) {
+    server_.offer_deaths();
+    EXPECT_NE(answer_to("cmd=init pmi_version=1 pmi_subversion=1\n").find(" deaths=1\n"),
+              std::string::npos);
+    server_.lose(1);
+    EXPECT_EQ(heard(), "");
+    EXPECT_EQ(answer_to("cmd=watch_deaths job=7\n"), "cmd=death job=7 rank=1\n");
+}
+
+// Whoever has all pieces needs the server no more.
+TEST_F(PmiServerTest, TheStoreIsCopiedPieceByPiece) {
+    server_.offer_copies(kMiB);
+    EXPECT_NE(answer_to("cmd=init pmi_version=1 pmi_subversion=1\n").find(" copies=1\n"),
+              std::string::npos);
+    std::map<std::string, std::string, std::less<>> store, copied;
+    for (int i = 0; i < 40; ++i) {
+        const std::string key = fmt::format("key-{}", i);
+        store[key] = std::string(1000, static_cast<char>('a' + i % 26)) + "=";
+        EXPECT_NE(answer_to(fmt::format("cmd=put key={} value={}\n", key, store[key])).find("rc=0"),
+                  std::string::npos);
+    }
+    std::string last;
+    for (bool whole = false; !whole;) {
+        std::string answer = answer_to(fmt::format("cmd=copy_store after={}\n", last));
+        ASSERT_TRUE(answer.ends_with('\n'));
+        answer.pop_back();
+        const PmiLine line(answer);
+        ASSERT_TRUE(line.command() == "copied" && line.accepted()) << answer;
+        whole = line.number("last") == 1;
+        for (const auto& [key, value] : line.fields())
+            if (key.starts_with("key-")) {
+                copied[key] = value;
+                last = key;
+            }
+    }
+    EXPECT_EQ(copied, store);
+}
+
+TEST_F(PmiServerTest, AStoreThatIsTooLargeForEverybodyIsNotCopied) {
+    server_ = PmiServer(100'000, "job", "");
+    server_.offer_copies(100'000 *
+                         Bytes{1001});  // of a piece of 1001 bytes with its name, one for each
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    server_.add_rank(0, ends[0], 0);
+    close(std::exchange(rank_, ends[1]));
+    answer_to("cmd=put key=a value=" + std::string(1000, 'x') + "\n");
+    EXPECT_NE(answer_to("cmd=copy_store after=\n").find("cmd=copied rc=0"), std::string::npos);
+    answer_to("cmd=put key=b value=\n");
+    EXPECT_NE(answer_to("cmd=copy_store after=\n").find("cmd=copied rc=-1"), std::string::npos);
+}
+
+TEST_F(PmiServerTest, CopiesThatMayTakeNothingAreNotOffered) {
+    server_.offer_copies(0);
+    EXPECT_EQ(answer_to("cmd=init pmi_version=1 pmi_subversion=1\n").find("copies"),
+              std::string::npos);
 }
 
 TEST_F(PmiServerTest, NamesArePublishedLookedUpAndTakenBack) {

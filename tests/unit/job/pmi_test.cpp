@@ -3,6 +3,7 @@
 // The PMI-1 client against a launcher of the test's own, whose answers are ordered and decorated as
 // real ones do.
 #include "job/pmi.hpp"
+#include "job/pmi_server.hpp"
 
 #include "base/clock.hpp"
 
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -237,6 +239,121 @@ TEST(PmiLine, IsReadByKey) {
     EXPECT_FALSE(answer.number("msg"));
     EXPECT_TRUE(answer.accepted());
     EXPECT_FALSE(PmiLine("cmd=x rc=-1").accepted());
+}
+
+// Our own server and client.
+class PmiDeaths : public testing::Test {
+  protected:
+    void SetUp() override {
+        int ends[2];
+        ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+        server.offer_deaths();
+        server.add_rank(0, ends[0], 0);
+        std::thread serving([this] {
+            while (!started)
+                server.serve(0);
+        });
+        auto begun = PmiJob::start(PmiWire(ends[1]), 0, 2);
+        started = true;
+        serving.join();
+        ASSERT_TRUE(begun.ok()) << begun.status().text();
+        job = std::move(begun.value());
+    }
+    PmiServer server{2, "job", "(vector,(0,1,2))"};
+    std::atomic<bool> started{false};
+    std::unique_ptr<Job> job;
+    SteadyClock clock;
+    Executor executor{clock};
+};
+
+TEST_F(PmiDeaths, AreHeardOnceByWhoWatches) {
+    EXPECT_TRUE(job->deaths().empty());
+    EXPECT_TRUE(job->watch_deaths(9));
+    server.serve(0);
+    EXPECT_EQ(server.number(), "9");
+    server.tell_death("9", 1);
+    server.tell_death("4711", 3);
+    EXPECT_EQ(job->deaths(), (std::vector<Death>{{9, 1}, {4711, 3}}));
+    EXPECT_TRUE(job->deaths().empty());
+}
+
+TEST_F(PmiDeaths, MayBeToldBetweenAQuestionAndItsAnswer) {
+    ASSERT_TRUE(job->watch_deaths(9));
+    server.serve(0);
+    Task<Status> fence = job->fence(executor);
+    fence.start();
+    server.tell_death("9", 1);
+    server.serve(0);
+    server.lose(1);  // the barrier opens
+    while (!fence.done()) {
+        job->progress();
+        executor.run_ready();
+    }
+    EXPECT_TRUE(fence.take().ok());
+    EXPECT_EQ(job->deaths(), (std::vector<Death>{{9, 1}}));
+}
+
+// It would wait for an answer for ever.
+TEST_F(Pmi, GforkerIsAskedForNoNames) {
+    start();
+    setenv("MPI_UNIVERSE_SIZE", "-1", 1);
+    std::string port;
+    Task<Status> tasks[] = {job->publish_name(executor, "name", "port"),
+                            job->unpublish_name(executor, "name"),
+                            job->lookup_name(executor, "name", &port)};
+    for (Task<Status>& task : tasks)
+        task.start();
+    EXPECT_EQ(finish(tasks[0]).error_class(), MPI_ERR_SERVICE);
+    EXPECT_EQ(finish(tasks[1]).error_class(), MPI_ERR_SERVICE);
+    EXPECT_EQ(finish(tasks[2]).error_class(), MPI_ERR_NAME);
+    unsetenv("MPI_UNIVERSE_SIZE");
+}
+
+// Hydra with -disable-auto-cleanup.
+TEST_F(Pmi, ALauncherThatSendsASignalIsAskedWhoDied) {
+    const auto before = std::signal(SIGUSR1, SIG_DFL);
+    start();
+    launcher->store("PMI_dead_processes", "");
+    EXPECT_TRUE(job->watch_deaths(9));
+    EXPECT_FALSE(launcher->was_asked("cmd=watch_deaths")) << "which such launchers do not know";
+    EXPECT_TRUE(job->deaths().empty());
+    EXPECT_TRUE(job->watch_deaths(9)) << "asked again";
+    launcher->store("PMI_dead_processes", "0");
+    std::raise(SIGUSR1);
+    EXPECT_EQ(job->deaths(), (std::vector<Death>{{9, 0}}));
+    EXPECT_TRUE(job->deaths().empty());
+    std::signal(SIGUSR1, before);
+}
+
+TEST_F(Pmi, AProgramThatUsesTheSignalItselfKeepsIt) {
+    const auto before = std::signal(SIGUSR1, SIG_IGN);
+    start();
+    launcher->store("PMI_dead_processes", "");
+    EXPECT_FALSE(job->watch_deaths(9));
+    EXPECT_EQ(std::signal(SIGUSR1, before), SIG_IGN);
+    EXPECT_TRUE(job->deaths().empty());
+}
+
+// gforker and Slurm know no such list, and never send the signal themselves.
+TEST_F(Pmi, ALauncherThatListsNoDeadLeavesTheSignalToTheProgram) {
+    const auto before = std::signal(SIGUSR1, SIG_DFL);
+    start();
+    EXPECT_FALSE(job->watch_deaths(9));
+    EXPECT_EQ(std::signal(SIGUSR1, before), SIG_DFL);
+}
+
+// Hydra without that option ends all others itself, and passes on what the user sends to mpiexec.
+TEST_F(Pmi, ASignalByWhichNobodyDiedEndsTheProgram) {
+    EXPECT_EXIT(
+        {
+            std::signal(SIGUSR1, SIG_DFL);
+            start();
+            launcher->store("PMI_dead_processes", "");
+            job->watch_deaths(9);
+            std::raise(SIGUSR1);
+            job->deaths();
+        },
+        testing::KilledBySignal(SIGUSR1), "");
 }
 
 }  // namespace

@@ -159,5 +159,85 @@ TEST(PmixLibrary, WithoutANamespaceThereIsNoPmixJob) {
     EXPECT_EQ(job.value(), nullptr);
 }
 
+TEST_F(Pmix, SpawnsProgramsAndTellsThemWhereTheirParentsWait) {
+    on_one_node();
+    start();
+    SpawnOrder order;
+    order.programs.push_back({{"./first", "a b"}, 2, {{"wdir", "/tmp"}, {"host", "other"}}});
+    order.programs.push_back({{"second"}, 1, {}});
+    order.parent_port = "host:1#word";
+    call<const char*(int)>("stub_spawned")(0);
+    Task<Status> spawned = job->spawn(executor, order);
+    spawned.start();
+    EXPECT_TRUE(finish(spawned).ok());
+    EXPECT_STREQ(call<const char*(int)>("stub_spawned")(-31),
+                 "2 ./first a b in /tmp pmix.host=other pmix.mapby=:OVERSUBSCRIBE "
+                 "GANTRY_PARENT_PORT=host:1#word\n"
+                 "1 second pmix.mapby=:OVERSUBSCRIBE GANTRY_PARENT_PORT=host:1#word\n");
+    Task<Status> refused = job->spawn(executor, order);
+    refused.start();
+    const Status why = finish(refused);
+    EXPECT_EQ(why.error_class(), MPI_ERR_SPAWN);
+    EXPECT_NE(why.text().find("does not start ./first: PMIX_ERROR"), std::string_view::npos);
+}
+
+TEST_F(Pmix, OpenMpi4IsAskedForNoProcesses) {
+    on_one_node();
+    start();
+    setenv("OMPI_MCA_orte_hnp_uri", "1.0;tcp://host:1", 1);
+    SpawnOrder order;
+    order.programs.push_back({{"./first"}, 1, {}});
+    Task<Status> refused = job->spawn(executor, order);
+    refused.start();
+    EXPECT_EQ(finish(refused).error_class(), MPI_ERR_SPAWN);
+    unsetenv("OMPI_MCA_orte_hnp_uri");
+}
+
+TEST_F(Pmix, HearsOfRanksThatDie) {
+    on_one_node();
+    start();
+    const auto die = [this](const char* nspace, std::uint32_t rank) {
+        return call<bool(const char*, std::uint32_t)>("stub_die")(nspace, rank);
+    };
+    EXPECT_FALSE(die("stub/job@1", 0)) << "before it asks it is told nothing";
+    ASSERT_TRUE(job->watch_deaths(77));
+    EXPECT_TRUE(job->deaths().empty());
+    EXPECT_TRUE(die("another job", 0));
+    EXPECT_TRUE(job->deaths().empty()) << "which has no number here";
+    EXPECT_TRUE(die("stub/job@1", 0));
+    EXPECT_EQ(job->deaths(), (std::vector<Death>{{77, 0}}));
+    EXPECT_TRUE(job->deaths().empty()) << "each is told once";
+    EXPECT_TRUE(job->finalize().ok());
+}
+
+TEST_F(Pmix, OnlyASpawnedJobHasParents) {
+    on_one_node();
+    setenv("GANTRY_PARENT_PORT", "host:1#word", 1);
+    start();
+    EXPECT_EQ(*job->parent_port(), "");
+    number(1, "pmix.parent", 0);
+    EXPECT_EQ(*job->parent_port(), "host:1#word");
+    unsetenv("GANTRY_PARENT_PORT");
+    EXPECT_EQ(*job->parent_port(), "");
+}
+
+TEST_F(Pmix, PublishesLooksUpAndTakesBackNames) {
+    on_one_node();
+    start();
+    const auto ended = [this](Task<Status> task) {
+        task.start();
+        return finish(task).error_class();
+    };
+    std::string port;
+    EXPECT_EQ(ended(job->lookup_name(executor, "name", &port)), MPI_ERR_NAME);
+    EXPECT_EQ(ended(job->unpublish_name(executor, "name")), MPI_ERR_SERVICE);
+    EXPECT_EQ(ended(job->publish_name(executor, "name", "port")), MPI_SUCCESS);
+    EXPECT_EQ(ended(job->publish_name(executor, "name", "other")), MPI_ERR_SERVICE);
+    EXPECT_EQ(ended(job->lookup_name(executor, "name", &port)), MPI_SUCCESS);
+    EXPECT_EQ(port, "port");
+    EXPECT_EQ(ended(job->unpublish_name(executor, "name")), MPI_SUCCESS);
+    EXPECT_EQ(ended(job->lookup_name(executor, "name", &port)), MPI_ERR_NAME);
+}
+
 }  // namespace
 }  // namespace gantry::job

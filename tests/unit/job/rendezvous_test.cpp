@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -67,6 +68,37 @@ TEST(Rendezvous, RanksMeetExchangeAndPart) {
     live(2);
     first.join();
     second.join();
+}
+
+TEST(Rendezvous, TakesItsLimitsFromTheParameters) {
+    config::Config config;
+    config.rendezvous = "host:1";
+    config.rank = 1;
+    config.size = 2;
+    config.rendezvous_silence = 12 * kSecond;
+    config.rendezvous_copies = 77;
+    const auto described = explicit_meeting(config);
+    ASSERT_TRUE(described.ok() && described.value());
+    EXPECT_EQ(described.value()->silence, 12 * kSecond);
+    EXPECT_EQ(described.value()->copies, 77u);
+}
+
+// The sum of what TCP waits for is the silence that is allowed.
+TEST(Rendezvous, AHostThatIsSilentIsAskedBeforeItCountsAsGone) {
+    for (const int step : {1, 2, 5}) {
+        const Socket connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        notice_when_its_host_is_gone(connection.descriptor(), 6 * step * kSecond);
+        const auto value = [&](int level, int option) {
+            int set = -1;
+            socklen_t length = sizeof set;
+            getsockopt(connection.descriptor(), level, option, &set, &length);
+            return set;
+        };
+        EXPECT_EQ(value(SOL_SOCKET, SO_KEEPALIVE), 1);
+        EXPECT_EQ(value(IPPROTO_TCP, TCP_KEEPIDLE), 2 * step);
+        EXPECT_EQ(value(IPPROTO_TCP, TCP_KEEPINTVL), step);
+        EXPECT_EQ(value(IPPROTO_TCP, TCP_KEEPCNT), 4);
+    }
 }
 
 // Two ranks that have met, of which rank 0 finalizes in a thread of its own.

@@ -53,8 +53,8 @@ TEST(Reduction, IntegersHaveEverythingButLocations) {
 TEST(Reduction, RealsHaveNoBitwiseAndNoLogicalOperations) {
     const auto expected =
         with_moves({Operation::sum, Operation::prod, Operation::min, Operation::max});
-    for (Element element :
-         {Element::float32, Element::float64, Element::long_double, Element::float128})
+    for (Element element : {Element::float16, Element::float32, Element::float64,
+                            Element::long_double, Element::float128})
         EXPECT_EQ(legal(element), expected);
 }
 
@@ -75,7 +75,8 @@ TEST(Reduction, TruthValuesHaveLogicalOperationsOnly) {
 }
 
 TEST(Reduction, PairsHaveLocationsOnly) {
-    for (int number = static_cast<int>(Element::float_int); number < kElements; ++number)
+    for (int number = static_cast<int>(Element::float_int);
+         number <= static_cast<int>(Element::integer_integer); ++number)
         EXPECT_EQ(legal(static_cast<Element>(number)),
                   with_moves({Operation::minloc, Operation::maxloc}));
 }
@@ -90,6 +91,26 @@ TEST(Reduction, SumOfSignedIntegersWrapsAround) {
               (std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min(), -3}));
     EXPECT_EQ(reduced<std::int8_t>(Operation::sum, Element::int8, {127}, {1}),
               (std::vector<std::int8_t>{-128}));
+}
+
+// Bits of halves: 1 is 3c00, 2 is 4000, the largest 7bff, infinity 7c00, the smallest 0001.
+TEST(Reduction, NumbersOf16BitsAreRoundedToTheNearest) {
+    using Bits = std::vector<std::uint16_t>;
+    EXPECT_EQ(reduced<std::uint16_t>(Operation::sum, Element::float16,
+                                     {0x3c00, 0x7bff, 0x0001, 0x8001, 0x6800, 0x6801, 0xc000},
+                                     {0x4000, 0x7bff, 0x0001, 0x0001, 0x3c00, 0x3c00, 0x3c00}),
+              (Bits{0x4200, 0x7c00, 0x0002, 0x0000, 0x6800, 0x6802, 0xbc00}));
+    EXPECT_EQ(reduced<std::uint16_t>(Operation::prod, Element::float16, {0x3e00, 0x0400, 0xfc00},
+                                     {0x4000, 0x3800, 0x4000}),
+              (Bits{0x4200, 0x0200, 0xfc00}));  // 1.5 x 2, half of the smallest normal one
+    EXPECT_EQ(reduced<std::uint16_t>(Operation::max, Element::float16, {0xc000, 0x3c00},
+                                     {0xc200, 0x4000}),
+              (Bits{0xc000, 0x4000}));
+    for (unsigned bits = 0; bits < 0x7c00; ++bits) {  // every one and zero
+        const auto each = static_cast<std::uint16_t>(bits);
+        ASSERT_EQ(reduced<std::uint16_t>(Operation::sum, Element::float16, {0}, {each}),
+                  (Bits{each}));
+    }
 }
 
 TEST(Reduction, ProductOfShortUnsignedIntegersWrapsAround) {

@@ -135,6 +135,25 @@ TEST_F(Waiting, ForAllGivesBackWhatHasEndedInFront) {
     process().failed_on = {};
 }
 
+TEST_F(Waiting, ForAllWaitsForWhatAnotherThreadHasPutInTheSamePlaceMeanwhile) {
+    int got = 0;
+    const int sent = 7;
+    MPI_Request request = receive(&got, 60);
+    MPI_Status status = marked();
+    Pending all = waitall(1, &request, &status);
+    send_now(&sent, 60);
+    while (process().engine->progress() > 0) {
+    }
+    EXPECT_TRUE(all.ended());
+    expect_ok(wait(mpi::wait(&request, MPI_STATUS_IGNORE)));
+    request = receive(&got, 61);
+    EXPECT_FALSE(all.poll());
+    send_now(&sent, 61);
+    expect_ok(wait(std::move(all)));
+    EXPECT_EQ(status.MPI_TAG, 61);
+    EXPECT_EQ(request, MPI_REQUEST_NULL);
+}
+
 TEST_F(Waiting, ForSomeReturnsAllThatAreComplete) {
     std::array<int, 3> got{};
     const int sent = 3;

@@ -112,11 +112,11 @@ TEST(Choose, APutThatAsksFirstIsPricedWithItsRoundTrip) {
     Described with = facts(ndr(), {}, {});
     const Question question = verdict(kMiB, MemoryKind::host, MemoryKind::host);
     const plan::Plan at_once = plan_for(question, with);
-    with.peer.straight_from = kMiB + 1;
+    with.peer.rdma_from = kMiB + 1;
     EXPECT_EQ(plan_for(question, with).expected, at_once.expected);
     EXPECT_NE(std::string_view(plan_for(question, with).why).find("in pieces"),
               std::string_view::npos);
-    with.peer.straight_from = kMiB;
+    with.peer.rdma_from = kMiB;
     const plan::Plan straight = plan_for(question, with);
     EXPECT_EQ(straight.protocol, Protocol::rdma);
     EXPECT_EQ(straight.expected, at_once.expected + 2 * with.peer.message_latency);

@@ -170,14 +170,14 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
         const std::string sentence(refused.text());
         const std::string list = sentence.substr(sentence.find("takes ") + 6);
         std::vector<std::string> expected = {"auto"};
-        // On two nodes of GPUs, and on one whose ranks share a board, all of them can be.
+        // On two nodes of GPUs, and on one whose ranks share a node segment, all of them can be.
         CollQuestion any = question(asked, 256, 8);
-        CollQuestion on_board = any;
-        on_board.board.there = on_board.board.lane = true;
+        CollQuestion in_node_segment = any;
+        in_node_segment.node_segment.there = in_node_segment.node_segment.mailbox = true;
         any.shape.nodes = 2;
         any.shape.most = any.shape.fewest = 4;
         const CollFacts facts;
-        for (const CollCandidate& candidate : candidates_of(CollAsk(on_board, facts, {})))
+        for (const CollCandidate& candidate : candidates_of(CollAsk(in_node_segment, facts, {})))
             expected.emplace_back(name(candidate.algorithm));
         EXPECT_THAT(words_of(list), testing::UnorderedElementsAreArray(expected)) << parameter;
         for (const std::string& word : expected) {
@@ -185,11 +185,11 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
             const CollTuning tuning = coll_tuning_from(config);
             if (word == "auto") continue;
             const Algorithm fixed = tuning.fixed[static_cast<std::size_t>(asked)];
-            on_board.memory = fixed == Algorithm::cells   ? CollMemory::cells
-                              : fixed == Algorithm::reads ? CollMemory::host
-                                                          : CollMemory::device;
-            const CollChoice choice =
-                choose_collective(is_on_board(fixed) ? on_board : any, facts, tuning);
+            in_node_segment.memory = fixed == Algorithm::cells   ? CollMemory::cells
+                                     : fixed == Algorithm::reads ? CollMemory::host
+                                                                 : CollMemory::device;
+            const CollChoice choice = choose_collective(
+                goes_over_node_segment(fixed) ? in_node_segment : any, facts, tuning);
             EXPECT_EQ(name(choice.plan.algorithm), word);
             EXPECT_STREQ(choice.plan.why, "fixed by a parameter");
         }
@@ -200,7 +200,7 @@ Algorithm taken(const CollQuestion& asked) {
     return choose_collective(asked, facts_of("h100"), {}).plan.algorithm;
 }
 
-TEST(CollPlan, RanksMeetWhereSomeMemoryGoesOverTheBoard) {
+TEST(CollPlan, RanksMeetWhereSomeMemoryGoesOverTheNodeSegment) {
     const auto meet = [](CollQuestion asked, const CollTuning& tuning) {
         return choose_collective(asked, facts_of("h100"), tuning).plan.meet;
     };
@@ -214,7 +214,7 @@ TEST(CollPlan, RanksMeetWhereSomeMemoryGoesOverTheBoard) {
         EXPECT_FALSE(meet(asked, {})) << "they have met";
     }
     asked.memory = CollMemory::unknown;
-    asked.board.there = false;
+    asked.node_segment.there = false;
     EXPECT_FALSE(meet(asked, {}));
     // By messages, but by others than host memory would go.
     EXPECT_TRUE(meet(on_node(Collective::bcast, 64 * kMiB, 4, CollMemory::unknown), {}));
@@ -226,16 +226,17 @@ TEST(CollPlan, RanksMeetWhereSomeMemoryGoesOverTheBoard) {
     EXPECT_FALSE(meet(on_node(Collective::bcast, kMiB, 2, CollMemory::unknown), {}));
 }
 
-TEST(CollPlan, WhatIsNeitherOnTheBoardNorMappedGoesByMessages) {
+TEST(CollPlan, WhatIsNeitherOnTheNodeSegmentNorMappedGoesByMessages) {
     for (int operation = 0; operation < kCollectives; ++operation)
         for (const Bytes bytes : {Bytes{8}, kMiB})
-            EXPECT_FALSE(is_on_board(
+            EXPECT_FALSE(goes_over_node_segment(
                 taken(on_node(operation_number(operation), bytes, 4, CollMemory::other))));
 }
 
 TEST(CollPlan, TwoRanksBroadcastDeviceMemoryByAMessage) {
     for (Bytes bytes = 8; bytes <= 64 * kMiB; bytes *= 2)
-        EXPECT_FALSE(is_on_board(taken(on_node(Collective::bcast, bytes, 2, CollMemory::device))))
+        EXPECT_FALSE(
+            goes_over_node_segment(taken(on_node(Collective::bcast, bytes, 2, CollMemory::device))))
             << bytes;
     for (Bytes bytes = 8; bytes <= kMiB; bytes *= 2)
         EXPECT_EQ(taken(on_node(Collective::bcast, bytes, 4, CollMemory::device)),
@@ -253,7 +254,7 @@ TEST(CollPlan, LongBroadcastsPassOnSharesInPiecesUnlessRanksShareAGpu) {
     const double once =
         static_cast<double>(asked.bytes) * 1e9 / facts_of("h100").gpu.peer_bytes_per_second;
     EXPECT_LT(static_cast<double>(plan.expected), 1.4 * once);
-    asked.board.time_sliced = true;
+    asked.node_segment.time_sliced = true;
     EXPECT_NE(taken(asked), Algorithm::direct_shares);
     asked = on_node(Collective::bcast, 64 * kMiB, 2, CollMemory::device);
     EXPECT_NE(taken(asked), Algorithm::direct_shares);
@@ -267,15 +268,15 @@ TEST(CollPlan, TheSecondShotPaysWhereItSavesMoreThanItsStoresTake) {
     EXPECT_EQ(taken(allreduce(64 * kKiB, 4)), Algorithm::one_shot);
     EXPECT_EQ(taken(allreduce(kMiB, 4)), Algorithm::two_shots);
     CollQuestion asked = allreduce(8, 4);
-    asked.board.in_place = true;
+    asked.node_segment.in_place = true;
     EXPECT_EQ(taken(asked), Algorithm::two_shots) << "others read what would be overwritten";
     asked.operation = Collective::scan;
-    EXPECT_FALSE(is_on_board(taken(asked)));
+    EXPECT_FALSE(goes_over_node_segment(taken(asked)));
     asked = allreduce(8, 17);
-    EXPECT_FALSE(is_on_board(taken(asked))) << "more vectors than a kernel takes";
+    EXPECT_FALSE(goes_over_node_segment(taken(asked))) << "more vectors than a kernel takes";
     asked = allreduce(8, 4);
     asked.predefined = false;
-    EXPECT_FALSE(is_on_board(taken(asked))) << "no kernel has the program's function";
+    EXPECT_FALSE(goes_over_node_segment(taken(asked))) << "no kernel has the program's function";
 }
 
 struct Measured {
@@ -304,7 +305,7 @@ constexpr Collective kAlltoall = Collective::alltoall, kAllgather = Collective::
 using enum Algorithm;
 
 // bench/results/collectives-h100-2026-11-27.md
-TEST(CollPlan, ExpectsWhatTwoH100sTookOverTheBoard) {
+TEST(CollPlan, ExpectsWhatTwoH100sTookOverTheNodeSegment) {
     const Measured rows[] = {
         {kAlltoall, 8, direct, 15.5},
         {kAlltoall, 256 * kKiB, direct, 14.8},
@@ -331,7 +332,7 @@ TEST(CollPlan, ExpectsWhatTwoH100sTookOverTheBoard) {
 }
 
 // bench/results/collectives-4xh100-2026-11-27.md
-TEST(CollPlan, ExpectsWhatFourH100sTookOverTheBoard) {
+TEST(CollPlan, ExpectsWhatFourH100sTookOverTheNodeSegment) {
     const Measured rows[] = {
         {kAlltoall, 8, direct, 18.8},
         {kAlltoall, 256 * kKiB, direct, 22.1},
@@ -372,9 +373,9 @@ TEST(CollPlan, InsideNodesFirstWhereNodesHaveManyRanks) {
     asked.shape.nodes = 4;
     asked.shape.most = asked.shape.fewest = 8;
     EXPECT_EQ(chosen().algorithm, Algorithm::hierarchical);
-    EXPECT_EQ(chosen().lanes, 8);
+    EXPECT_EQ(chosen().leaders, 8);
     asked.shape.fewest = 3;
-    EXPECT_EQ(chosen().lanes, 3);
+    EXPECT_EQ(chosen().leaders, 3);
     // The order of ranks is kept where those of a node follow each other.
     asked.commutative = false;
     EXPECT_EQ(chosen().algorithm, Algorithm::hierarchical);

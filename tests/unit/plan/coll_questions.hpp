@@ -27,7 +27,7 @@ inline CollFacts facts_of(const char* machine) {
 // Of ranks of one node that have met, or not yet.
 inline CollQuestion on_node(Collective operation, Bytes bytes, int ranks, CollMemory memory) {
     CollQuestion asked = question(operation, bytes, ranks);
-    asked.board.there = true;
+    asked.node_segment.there = true;
     asked.memory = memory;
     return asked;
 }

@@ -158,7 +158,8 @@ TEST(Mechanisms, AreSwitchedByAListOfNames) {
     const plan::Mechanisms all;
     plan::Mechanisms none, only, without;
     none.selection_cache = none.rts_templates = none.one_copy = none.notify_flags = false;
-    none.cut_through = none.ready_to_receive = none.batches = none.board = none.claims = false;
+    none.cut_through = none.ready_to_receive = none.batches = none.node_segment = none.claims =
+        false;
     none.cma = none.anchors = false;
     only = none;
     only.batches = only.one_copy = true;

@@ -8,7 +8,7 @@ namespace {
 
 using Verb = WindowQuestion::Verb;
 
-const WindowFacts kFar{.keyed = true, .straight_from = 32 * kKiB, .batch_bytes = 4 * kKiB};
+const WindowFacts kFar{.keyed = true, .rdma_from = 32 * kKiB, .batch_bytes = 4 * kKiB};
 
 TEST(WindowWays, WhatIsReachedHereIsDirect) {
     for (const Verb verb : {Verb::put, Verb::get, Verb::changes_items})
@@ -17,7 +17,7 @@ TEST(WindowWays, WhatIsReachedHereIsDirect) {
 
 TEST(WindowWays, LargePutsAndGetsGoStraightWhereThereIsAKey) {
     for (const Verb verb : {Verb::put, Verb::get}) {
-        EXPECT_EQ(window_way({.verb = verb, .bytes = 32 * kKiB}, kFar), WindowWay::straight);
+        EXPECT_EQ(window_way({.verb = verb, .bytes = 32 * kKiB}, kFar), WindowWay::rdma);
         EXPECT_EQ(window_way({.verb = verb, .bytes = 32 * kKiB - 1}, kFar), WindowWay::message);
         WindowFacts no_key = kFar;
         no_key.keyed = false;
@@ -26,7 +26,7 @@ TEST(WindowWays, LargePutsAndGetsGoStraightWhereThereIsAKey) {
                   WindowWay::message);
     }
     EXPECT_EQ(window_way({.verb = Verb::put, .bytes = kMiB, .origin_plain = false}, kFar),
-              WindowWay::straight);
+              WindowWay::rdma);
     EXPECT_EQ(window_way({.verb = Verb::get, .bytes = kMiB, .origin_plain = false}, kFar),
               WindowWay::message);
 }
@@ -34,17 +34,17 @@ TEST(WindowWays, LargePutsAndGetsGoStraightWhereThereIsAKey) {
 TEST(WindowWays, GetsThatACardMakesGoStraightWhateverTheirSize) {
     WindowFacts card = kFar;
     card.gets = true;
-    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1}, card), WindowWay::straight);
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1}, card), WindowWay::rdma);
     EXPECT_EQ(window_way({.verb = Verb::put, .bytes = 1}, card), WindowWay::batch);
     EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1, .one_run = false}, card),
               WindowWay::message);
     EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1, .origin_plain = false}, card),
               WindowWay::message);
-    card.straight_from = 0;
+    card.rdma_from = 0;
     EXPECT_EQ(window_way({.verb = Verb::get, .bytes = kMiB}, card), WindowWay::message);
 }
 
-TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced) {
+TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesGoByRendezvous) {
     WindowFacts device = kFar;
     device.keyed = false;
     device.on_device = true;
@@ -73,14 +73,15 @@ TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced)
     // A part of a buffer is no message.
     EXPECT_EQ(window_way({.bytes = kMiB, .whole = false}, device), WindowWay::message);
     EXPECT_EQ(window_way({.verb = Verb::changes_items, .bytes = kMiB}, device), WindowWay::message);
-    EXPECT_NE(window_sentence(1, device).find("announced from 128 KiB on"), std::string::npos);
+    EXPECT_NE(window_sentence(1, device).find("go by rendezvous from 128 KiB on"),
+              std::string::npos);
 }
 
 TEST(WindowWays, WhatCostsLessDecidesWhereTheUserDoesNot) {
     const WindowFacts device{.on_device = true};
-    WindowQuestion question{.bytes = kMiB, .announced = 99, .by_message = 100};
+    WindowQuestion question{.bytes = kMiB, .by_rendezvous = 99, .by_message = 100};
     EXPECT_EQ(window_way(question, device), WindowWay::rendezvous);
-    question.announced = 100;
+    question.by_rendezvous = 100;
     EXPECT_EQ(window_way(question, device), WindowWay::message);
 }
 
@@ -103,7 +104,7 @@ TEST(WindowWays, PiecesOfMessagesFollowEachOtherAndAGetAsksFirst) {
     EXPECT_GT(message_time(question, peer, gpu), one);
     Plan large;
     large.expected = 5'000;
-    EXPECT_GT(announced_time(Verb::put, large, peer), large.expected + 10'000);
+    EXPECT_GT(rendezvous_time(Verb::put, large, peer), large.expected + 10'000);
 }
 
 // It must not be executed twice, and puts are repeated when a rail fails.
@@ -134,13 +135,20 @@ TEST(WindowWays, TheSentenceSaysWhoHasToCallMpi) {
     EXPECT_EQ(sentence.find("GANTRY_PROGRESS"), std::string::npos) << sentence;
     EXPECT_NE(sentence.find("gets as puts of the target"), std::string::npos) << sentence;
     card.gets = true;
-    EXPECT_NE(window_sentence(1, card).find("puts and gets that go straight need no call"),
+    EXPECT_NE(window_sentence(1, card).find("puts and gets by RDMA need no call"),
               std::string::npos);
 }
 
 TEST(WindowWays, ContiguousCopiesBetweenGpusShareLaunches) {
     const WindowCopyQuestion between{.bytes = 8, .on_devices = true, .between_gpus = true};
     EXPECT_EQ(window_copy(between), WindowCopy::fused);
+    EXPECT_EQ(window_copy(
+                  {.bytes = 256 * kKiB, .on_devices = true, .between_gpus = true, .others = true}),
+              WindowCopy::with_others);
+    EXPECT_EQ(
+        window_copy(
+            {.bytes = 256 * kKiB + 1, .on_devices = true, .between_gpus = true, .others = true}),
+        WindowCopy::fused);
     WindowCopyQuestion other = between;
     other.bytes = 0;
     EXPECT_EQ(window_copy(other), WindowCopy::alone);

@@ -237,7 +237,7 @@ TEST_F(SlotPoolTest, ASlotThatIsLentWhileItIsFilledIsFreeWhenBothHaveLetGo) {
     const std::uint32_t all = pool.free_units();
     for (const bool back_first : {true, false}) {
         const Slot slot = pool.try_acquire(2048, SlotUse::ahead);
-        pool.lend_early(slot, 1);
+        pool.grant_early(slot, 1);
         if (back_first)
             pool.release(slot.unit, slot.units);
         else
@@ -254,7 +254,7 @@ TEST_F(SlotPoolTest, ASlotThatIsLentWhileItIsFilledIsFreeWhenBothHaveLetGo) {
 TEST_F(SlotPoolTest, ASlotThatALostRankHoldsIsFreeWhenItIsFilled) {
     const std::uint32_t all = pool.free_units();
     const Slot slot = pool.try_acquire(2048, SlotUse::ahead);
-    pool.lend_early(slot, 3);
+    pool.grant_early(slot, 3);
     pool.take_back(3);
     EXPECT_EQ(pool.free_units(), all - 2) << "the copy into it is under way";
     pool.settle(slot);

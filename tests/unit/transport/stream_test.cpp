@@ -72,7 +72,7 @@ class StreamTest : public ::testing::Test {
     }
     void push(std::uint64_t number, const std::vector<std::byte>& data) {
         out.push(
-            {kFrameMagic, static_cast<std::uint32_t>(Carried::loan), number, 0, 0, data.size()},
+            {kFrameMagic, static_cast<std::uint32_t>(Carried::exposure), number, 0, 0, data.size()},
             data.data(), [this](Status status) { left.push_back(std::move(status)); });
     }
     static std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {

@@ -28,7 +28,7 @@ class UcxBulkFaults : public UcxTest {
             Completion done(ranks[0]->executor);
             put(kMiB, done);
             EXPECT_TRUE(until([&] { return done.done() && done.status().ok(); }));
-            return transport(0).straight_puts() > 0;
+            return transport(0).zero_copy_puts() > 0;
         }));
         for (const int descriptor : connections())
             if (!first.contains(descriptor)) bulk.insert(descriptor);

@@ -114,7 +114,7 @@ TEST_F(UcxLaneTest, AreLeftToALargeTransferWhileItLasts) {
     Completion done(ranks[0]->executor);
     transport(0).put(1, 0, source.data(), source.size(), {}, transport(1).key(region.value()), 0,
                      done);
-    ASSERT_EQ(transport(0).straight_puts(), 1u);
+    ASSERT_EQ(transport(0).zero_copy_puts(), 1u);
     const std::uint64_t frames = transport(0).lane_frames();
     ASSERT_TRUE(transport(0).send(1, 4, bytes("small"), {}).ok());
     ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));

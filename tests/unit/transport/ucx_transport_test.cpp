@@ -172,18 +172,18 @@ TEST_F(UcxTest, ALargePutGoesStraightOnceTheSecondConnectionIsOpen) {
                                put.sink.end() - static_cast<long>(size)));
     };
     put_once(kMiB + 3);
-    EXPECT_EQ(transport(0).straight_puts(), 0u) << "the first one finds no connection";
+    EXPECT_EQ(transport(0).zero_copy_puts(), 0u) << "the first one finds no connection";
     ASSERT_TRUE(until([&] {
         put_once(kMiB + 3);
-        return transport(0).straight_puts() > 0;
+        return transport(0).zero_copy_puts() > 0;
     }));
-    const std::uint64_t before = transport(0).straight_puts(),
+    const std::uint64_t before = transport(0).zero_copy_puts(),
                         frames = transport(0).frames_posted();
-    put_once(transport(0).facts(1).straight_from);
-    EXPECT_EQ(transport(0).straight_puts(), before + 1);
+    put_once(transport(0).facts(1).rdma_from);
+    EXPECT_EQ(transport(0).zero_copy_puts(), before + 1);
     EXPECT_EQ(transport(0).frames_posted(), frames) << "the receiver watches, and is told nothing";
-    put_once(transport(0).facts(1).straight_from - 1);
-    EXPECT_EQ(transport(0).straight_puts(), before + 1) << "small ones go in pieces";
+    put_once(transport(0).facts(1).rdma_from - 1);
+    EXPECT_EQ(transport(0).zero_copy_puts(), before + 1) << "small ones go in pieces";
     transport(1).release_memory(region.value());
     Completion nowhere(ranks[0]->executor);
     transport(0).put(1, 0, put.source.data(), kMiB, {}, key, 0, nowhere);
@@ -227,9 +227,9 @@ TEST_F(UcxTest, APutThatTellsIsKnownToThePeerBeforeItIsAnswered) {
 }
 
 TEST_F(UcxTest, WithoutASecondConnectionLargePutsGoInPieces) {
-    config.tcp_straight = 0;
+    config.tcp_zero_copy = 0;
     start(2);
-    EXPECT_EQ(transport(0).facts(1).straight_from, 0u);
+    EXPECT_EQ(transport(0).facts(1).rdma_from, 0u);
     ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
     std::vector<std::byte> source(kMiB, std::byte{1}), sink(kMiB);
     const Result<Region> region = transport(1).register_memory({sink.data(), sink.size()});
@@ -240,7 +240,7 @@ TEST_F(UcxTest, WithoutASecondConnectionLargePutsGoInPieces) {
         ASSERT_TRUE(until([&] { return done.done(); }));
         EXPECT_TRUE(done.status().ok());
     }
-    EXPECT_EQ(transport(0).straight_puts(), 0u);
+    EXPECT_EQ(transport(0).zero_copy_puts(), 0u);
 }
 
 TEST_F(UcxTest, ADoorThatDoesNotOpenLeavesPutsInPieces) {
@@ -265,7 +265,7 @@ TEST_F(UcxTest, ADoorThatDoesNotOpenLeavesPutsInPieces) {
         ASSERT_TRUE(until([&] { return done.done(); }));
         EXPECT_TRUE(done.status().ok());
     }
-    EXPECT_EQ(transport(0).straight_puts(), 0u);
+    EXPECT_EQ(transport(0).zero_copy_puts(), 0u);
     EXPECT_TRUE(notebook(0).lost.empty() && notebook(1).lost.empty());
 }
 
@@ -349,7 +349,7 @@ TEST_F(UcxTest, WhoVanishesWithAStraightPutUnderWayIsLostOnceOnEitherSide) {
             Completion done(ranks[0]->executor);
             transport(0).put(1, 0, source.data(), kMiB, {}, key, 0, done);
             EXPECT_TRUE(until([&] { return done.done() && done.status().ok(); }));
-            return transport(0).straight_puts() > 0;
+            return transport(0).zero_copy_puts() > 0;
         }));
         {
             auto done = std::make_unique<Completion>(ranks[0]->executor);

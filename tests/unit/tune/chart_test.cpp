@@ -28,7 +28,7 @@ struct Mark {
 };
 
 std::vector<Mark> marks_of(const std::string& svg) {
-    const std::regex sentence(">([^<>]+) beats ([^<>]+) from ([0-9.]+) (B|KiB|MiB)<");
+    const std::regex sentence(">([^<>]+) beats ([^<>]+) from ([0-9.]+) (B|KiB|MiB) on<");
     std::vector<Mark> marks;
     for (std::sregex_iterator each(svg.begin(), svg.end(), sentence), end; each != end; ++each) {
         const std::string unit = (*each)[4];

@@ -67,6 +67,8 @@ Options world_of(const Cluster& cluster, int ranks) {
     options.ranks = ranks;
     options.ranks_per_node = std::min(ranks, cluster.ranks_per_node);
     options.explain = false;
+    options.turns = Turns::of_those_told;
+    options.trace = false;
     options.mechanisms = "all";
     if (cluster.change != nullptr) options.change_machine = cluster.change;
     return options;

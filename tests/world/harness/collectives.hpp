@@ -12,6 +12,7 @@
 #include "coll/blocks.hpp"
 #include "coll/neighbor_exchange.hpp"
 #include "coll/planner.hpp"
+#include "coll/tell_memory.hpp"
 #include "coll/team.hpp"
 #include "world/harness/programs.hpp"
 
@@ -53,7 +54,14 @@ class Communicator {
     int size() const { return group_.size(); }
     // As mpi::Comm counts them: operations of either form in the order of the calls.
     coll::Team blocking() { return team(blocking_++); }
-    coll::Team background() { return team(background_++ | 0x2000'0000); }
+    // A blocking call with what follows it now and then, as mpi::blocking runs it.
+    Task<Status> with_what_follows(Task<Status> call) {
+        if (!planner_.known_memory().due()) return call;
+        return coll::then_tell_memory(rank_.executor, std::move(call), blocking());
+    }
+    coll::Team background() { return team(background_++ | coll::kBackgroundTag); }
+    // Before the first call, and alike on all ranks.
+    plan::CollTuning& tuning() { return common_.job.tuning; }
 
   private:
     coll::Team team(int tag) {

@@ -28,6 +28,7 @@ struct HaloTimes {
     // Of a rank and step, on average: messages of the program, envelopes and bytes between ranks.
     double messages = 0, envelopes = 0, bytes = 0;
     Bytes memory = 0;  // that the library holds for a rank
+    double turns = 0;  // of the engine, of a rank, on average
 
     double communication() const {  // of a step, of 1
         return 1 - static_cast<double>(compute) / static_cast<double>(step);
@@ -38,6 +39,7 @@ struct HaloTimes {
     }
 };
 
-HaloTimes measure_halo(const Cluster& cluster, const AppCase& step, Halo way);
+HaloTimes measure_halo(const Cluster& cluster, const AppCase& step, Halo way,
+                       Turns turns = Turns::of_those_told);
 
 }  // namespace gantry::world

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <queue>
 
 namespace gantry::world {
 namespace {
@@ -37,7 +39,8 @@ model::Machine machine_of(const Options& options) {
 
 config::Config config_of(const Options& options) {
     config::Config config;
-    config.linger = 0;  // whether a kernel stays depends on what was before, and most tests count
+    config.idle_timeout =
+        0;  // whether a kernel stays depends on what was before, and most tests count
     if (options.mechanisms != nullptr)
         config.mechanisms = options.mechanisms;
     else if (const auto mechanisms = config::environment("GANTRY_MECHANISMS"))
@@ -68,7 +71,7 @@ struct World::State {
           timeline(options.seed),
           nodes(nodes_of(options)),
           gpus(timeline, machine, nodes.back() + 1),
-          board(nodes),
+          key_value_space(nodes),
           shared_memory(timeline, fabric_options(options, Medium::shared_memory), nodes),
           network(timeline, fabric_options(options, Medium::network), nodes) {
         gpus.set_jitter(options.jitter);
@@ -92,6 +95,8 @@ struct World::State {
             if (options.copies_through_host)
                 fabric.bounce = model::Rate(machine.host.memcpy.peak());
         }
+        fabric.trace = options.trace;
+        fabric.on_arrival = [this](int rank) { on_told(rank); };
         fabric.registrations = {static_cast<std::size_t>(config.registration_entries),
                                 config.registration_bytes};
         fabric.host_pages = options.host_pages;
@@ -112,10 +117,18 @@ struct World::State {
     model::Timeline timeline;
     std::vector<int> nodes;
     device::fake::Gpus gpus;
-    job::fake::Board board;
+    job::fake::KeyValueSpace key_value_space;
     Fabric shared_memory, network;
     std::vector<std::unique_ptr<Rank>> ranks;
     bool has_unfinished_frames = false;
+
+    // Of Turns::of_those_told: whose progress() has something to see, who waits for its next turn, and
+    // which processors work until when.
+    using Free = std::pair<Nanoseconds, int>;
+    std::vector<int> told, pollers;
+    std::priority_queue<Free, std::vector<Free>, std::greater<>> free_at;
+    Nanoseconds everybody_at = 0;  // looked at
+    std::function<void(int rank)> on_told;
 };
 
 // --- Rank ---------------------------------------------------------------------------------------
@@ -127,7 +140,7 @@ Rank::Rank(World& its_world, int its_number)
       executor(processor),
       device(processor, its_world.state_->gpus, number,
              its_world.state_->nodes[static_cast<std::size_t>(number)]),
-      job(its_world.state_->board, number),
+      job(its_world.state_->key_value_space, number),
       explain(its_world.options_.explain),
       transfer(executor, device,
                {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
@@ -140,8 +153,9 @@ Rank::Rank(World& its_world, int its_number)
     all.peers.resize(static_cast<std::size_t>(its_world.ranks()));
     std::iota(all.peers.begin(), all.peers.end(), 0);
     const config::Config& config = its_world.state_->config;
-    device.let_kernels(config.kernels, config.linger);
+    device.let_kernels(config.kernels, config.idle_timeout);
     device.on_flush = [this] { world.network().settle(number); };
+    device.on_end = [this] { world.tell(number); };
     for (Fabric* fabric : {&world.shared_memory(), &world.network()}) {
         const Status opened = fabric->end(number).open(job, transfer.messages);
         GANTRY_ASSERT(opened.ok());
@@ -152,7 +166,10 @@ Rank::~Rank() = default;
 
 Task<Status> Rank::sleep(Executor& its_executor, Nanoseconds time) {
     Completion awake(its_executor);
-    world.timeline().at(processor.now() + time, [&awake] { awake.complete(success()); });
+    world.timeline().at(processor.now() + time, [this, &awake] {
+        awake.complete(success());
+        world.tell(number);
+    });
     Status status = co_await awake;
     co_return status;
 }
@@ -190,6 +207,7 @@ std::ostream& operator<<(std::ostream& out, const Ending& ending) {
 
 World::World(Options options)
     : options_(std::move(options)), state_(std::make_unique<State>(options_)) {
+    state_->on_told = [this](int rank) { tell(rank); };
     for (int number = 0; number < options_.ranks; ++number)
         state_->ranks.push_back(std::make_unique<Rank>(*this, number));
 }
@@ -221,7 +239,7 @@ Fabric& World::shared_memory() {
 void World::kill(int number) {
     rank(number).dead_ = true;
     rank(number).device.kill();
-    state_->board.kill(number);
+    state_->key_value_space.kill(number);
     state_->shared_memory.kill(number, kDeathNotice);
     state_->network.kill(number, kDeathNotice);
 }
@@ -230,22 +248,73 @@ void World::kill_at(Nanoseconds time, int number) {
     timeline().at(time, [this, number] { kill(number); });
 }
 
-// Gives every rank its turn until none has anything left to do at this moment. Who comes first is a
-// matter of the seed.
-int World::move_everything() {
+// What comes to a rank, those of its node may see, too: they share memory.
+void World::tell(int number) {
+    if (options_.turns == Turns::of_everybody) return;
+    const int first = number / options_.ranks_per_node * options_.ranks_per_node;
+    const int end =
+        std::min(first + options_.ranks_per_node, static_cast<int>(state_->ranks.size()));
+    for (int each = first; each < end; ++each)
+        if (!std::exchange(rank(each).told_, true)) state_->told.push_back(each);
+}
+
+void World::tell_everybody() {
+    state_->everybody_at = timeline().now();
+    state_->told.resize(state_->ranks.size());
+    std::iota(state_->told.begin(), state_->told.end(), 0);
+    for (const auto& rank : state_->ranks)
+        rank->told_ = true;
+}
+
+// A turn for each of them; who comes first is a matter of the seed.
+int World::move(const std::vector<int>& told) {
     int all_events = 0;
-    for (const auto& rank : state_->ranks) {
-        if (rank->dead_ || rank->processor.busy()) continue;
-        for (Resumable* waiting : std::exchange(rank->turns_, {}))
-            rank->executor.make_ready(*waiting);
-    }
-    for (int events = 1; events > 0; all_events += events) {
-        events = 0;
-        const auto first = static_cast<std::size_t>(timeline().random(state_->ranks.size()));
-        for (std::size_t i = 0; i < state_->ranks.size(); ++i)
-            events += state_->ranks[(first + i) % state_->ranks.size()]->progress();
+    const auto first = static_cast<std::size_t>(timeline().random(told.size()));
+    for (std::size_t i = 0; i < told.size(); ++i) {
+        Rank& moved = rank(told[(first + i) % told.size()]);
+        const int events = moved.progress();
+        all_events += events;
+        if (options_.turns == Turns::of_everybody) continue;
+        if (!moved.turns_.empty()) state_->pollers.push_back(moved.number);
+        if (moved.processor.busy())
+            state_->free_at.emplace(moved.processor.busy_until(), moved.number);
+        // What it did, others of its node may see now; itself when it is free again.
+        if (events > 0 || (moved.executor.has_ready() && !moved.processor.busy()))
+            tell(moved.number);
     }
     return all_events;
+}
+
+// Turns until nobody has anything left to do at this moment.
+int World::move_everything() {
+    const bool all = options_.turns == Turns::of_everybody;
+    if (all || timeline().now() - state_->everybody_at >= kLook) tell_everybody();
+    for (const int number : std::exchange(state_->pollers, {}))
+        tell(number);
+    for (const int number : state_->told) {
+        Rank& each = rank(number);
+        if (each.dead_ || each.processor.busy()) continue;
+        for (Resumable* waiting : std::exchange(each.turns_, {}))
+            each.executor.make_ready(*waiting);
+    }
+    int all_events = 0;
+    while (!state_->told.empty()) {
+        const std::vector<int> told = std::exchange(state_->told, {});
+        for (const int number : told)
+            rank(number).told_ = false;
+        const int events = move(told);
+        all_events += events;
+        if (all && events > 0) tell_everybody();
+    }
+    return all_events;
+}
+
+// When the first processor that works now is done; those that are done are told of.
+Nanoseconds World::next_free() {
+    auto& free_at = state_->free_at;
+    for (; !free_at.empty() && free_at.top().first <= timeline().now(); free_at.pop())
+        tell(free_at.top().second);
+    return free_at.empty() ? std::numeric_limits<Nanoseconds>::max() : free_at.top().first;
 }
 
 // To the next event, or a little further for those who wait by the clock. False when it has been
@@ -256,16 +325,21 @@ bool World::pass_time(Nanoseconds& quiet_since) {
     // Nothing is planned: time-outs are all that is left, so look less and less often.
     if (timeline.empty())
         next = timeline.now() + std::max(kLook, (timeline.now() - quiet_since) / 8);
-    for (const auto& rank : state_->ranks)
+    for (const auto& rank : state_->ranks) {
+        if (options_.turns == Turns::of_those_told) break;
         if (!rank->dead_ && rank->processor.busy())
             next = std::min(next, rank->processor.busy_until());
+    }
+    next = std::min(next, next_free());
     if (timeline.empty() || timeline.next_time() > next) {
         timeline.advance_to(next);
+        next_free();
         return timeline.now() - quiet_since < kQuietForEver;
     }
     const Nanoseconds now = timeline.next_time();
     while (!timeline.empty() && timeline.next_time() == now)
         timeline.run_next();
+    next_free();
     quiet_since = now;
     return true;
 }
@@ -278,6 +352,7 @@ Ending World::run(const Program& program) {
         if (rank->dead_) continue;
         rank->program_.emplace(program(*rank));
         rank->program_->start();
+        tell(rank->number);
     }
     const auto running = [this] {
         return std::any_of(state_->ranks.begin(), state_->ranks.end(), [](const auto& rank) {

@@ -38,6 +38,8 @@ class Windows;
 
 namespace gantry::world {
 
+enum class Turns : std::uint8_t { of_everybody, of_those_told };
+
 struct Options {
     std::string machine = "c2050-qdr";
     int ranks = 2;
@@ -73,6 +75,11 @@ struct Options {
     // Page-locking takes the time that the machine's description says, which decides about the first
     // message of a process. Without, it takes none, and first messages go the way of later ones.
     bool cold_slots = false;
+    // Who takes a turn at each moment. A large world is looked at where something came, and as a whole
+    // as often as protocols look at the clock: what ranks see, and when, differs by no more than that.
+    Turns turns = Turns::of_everybody;
+    // Whether Fabric::trace() tells of each message.
+    bool trace = true;
     std::function<void(model::Machine&)> change_machine = {};
     std::function<void(config::Config&)> change_config = {};
 };
@@ -129,7 +136,7 @@ class Rank {
     int progress();
     std::optional<Task<Status>> program_;
     std::vector<Resumable*> turns_;
-    bool dead_ = false;
+    bool dead_ = false, told_ = false;
 };
 
 struct Ending {
@@ -173,6 +180,10 @@ class World {
     friend class Rank;
     struct State;
     int move_everything();
+    int move(const std::vector<int>& told);
+    Nanoseconds next_free();
+    void tell(int rank);
+    void tell_everybody();
     bool pass_time(Nanoseconds& quiet_since);
     std::string who_waits() const;
     Options options_;

@@ -13,7 +13,7 @@ namespace gantry::tool {
 
 namespace {
 
-constexpr double kLeft = 80, kTop = 50, kWide = 620, kHigh = 420;
+constexpr double kLeft = 80, kTop = 50, kWide = 620, kHigh = 420, kNoteHigh = 18;
 constexpr const char* kColours[] = {"#1f78b4", "#e6550d", "#33a02c", "#9467bd", "#d62728",
                                     "#8c6d31", "#17a2b8", "#e377c2", "#7f7f7f"};
 
@@ -68,16 +68,31 @@ std::string ends_of(std::string name) {
     return name.substr(0, name.find(','));
 }
 
+// Sentences below the picture: beside it there is no room for them.
+std::vector<std::string> crossovers(const std::vector<CopyCurve>& curves, double last) {
+    std::vector<std::string> notes;
+    for (const CopyCurve& first : curves)
+        for (const CopyCurve& second : curves) {
+            const double bytes = crossover(first, second, last);
+            const bool alike = ends_of(first.name) == ends_of(second.name);
+            if (bytes <= 0 || !alike || &first == &second) continue;
+            notes.push_back(fmt::format("{} beats {} from {} on", second.name, first.name,
+                                        plan::bytes_text(static_cast<Bytes>(bytes))));
+        }
+    return notes;
+}
+
 }  // namespace
 
 std::string chart(const model::Machine& machine, const std::vector<CopyCurve>& curves) {
     const Axes axes = axes_of(curves);
+    const std::vector<std::string> notes = crossovers(curves, axes.last_bytes);
     std::string svg = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 560\" "
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 {2}\" "
         "font-family=\"sans-serif\" font-size=\"13\" fill=\"#808080\">\n"
         "<title>Copies on {0}</title>\n"
         "<text x=\"{1}\" y=\"28\" font-size=\"17\">Copies on {0}: time over size</text>\n",
-        machine.gpu.name, kLeft);
+        machine.gpu.name, kLeft, kTop + kHigh + 50 + kNoteHigh * static_cast<double>(notes.size()));
     const auto line = [&](double x1, double y1, double x2, double y2) {
         svg += fmt::format(
             "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#808080\" "
@@ -111,19 +126,12 @@ std::string chart(const model::Machine& machine, const std::vector<CopyCurve>& c
                            kLeft + kWide + 14, y, colour, curves[i].name);
         y += 20;
     }
-    y += 14;
-    for (const CopyCurve& first : curves)
-        for (const CopyCurve& second : curves) {
-            const double bytes = crossover(first, second, axes.last_bytes);
-            const bool alike = ends_of(first.name) == ends_of(second.name);
-            if (bytes <= 0 || !alike || &first == &second) continue;
-            svg += fmt::format(
-                "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\">{} beats {} from {}</text>\n",
-                kLeft + kWide + 14, y, second.name, first.name,
-                plan::bytes_text(static_cast<Bytes>(bytes)));
-            y += 16;
-            if (y > kTop + kHigh) return svg + "</svg>\n";
-        }
+    y = kTop + kHigh + 50;
+    for (const std::string& note : notes) {
+        svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\">{}</text>\n", kLeft, y,
+                           note);
+        y += kNoteHigh;
+    }
     return svg + "</svg>\n";
 }
 

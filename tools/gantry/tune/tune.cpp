@@ -12,11 +12,13 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
 namespace gantry::tool {
 namespace {
@@ -148,9 +150,18 @@ void differences(const Json& before, const Json& after, const std::string& place
                                was != 0 ? is / was : 0));
 }
 
+// Makes its folder. Said before a minute of measuring, not behind it.
+void must_be_writable(const fs::path& file) {
+    const fs::path folder = fs::absolute(file).parent_path();
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (!error && access(folder.c_str(), W_OK) != 0) error.assign(errno, std::system_category());
+    if (error)
+        throw TuneFailure(fmt::format("{} cannot be written: {}; --output names another file",
+                                      file.string(), error.message()));
+}
+
 bool write(const fs::path& file, const std::string& text) {
-    std::error_code ignored;
-    if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
     std::ofstream out(file);
     out << text;
     return static_cast<bool>(out.flush());
@@ -187,6 +198,11 @@ int tune(const TuneOptions& options) try {
     model::Machine machine = before;
     if (mps) machine.gpu = before.gpu_under_mps;
     describe(cuda, options.gpu, mps, machine);
+    const fs::path file = options.output.empty() ? fs::path(model::tuned_file(machine.gpu.name))
+                                                 : fs::path(options.output);
+    if (file.empty())
+        throw TuneFailure("neither XDG_CONFIG_HOME nor HOME is set: name a file with --output");
+    must_be_writable(file);
     std::vector<CopyCurve> curves;
     bool windows = false;
     {
@@ -212,10 +228,6 @@ int tune(const TuneOptions& options) try {
     for (const std::string& row : rows)
         answer("{}\n", row);
 
-    const fs::path file = options.output.empty() ? fs::path(model::tuned_file(machine.gpu.name))
-                                                 : fs::path(options.output);
-    if (file.empty())
-        throw TuneFailure("neither XDG_CONFIG_HOME nor HOME is set: name a file with --output");
     complete(machine, mps, before, earlier(file, machine.gpu.name));
     fs::path picture = file;
     picture.replace_extension(".svg");
