@@ -133,8 +133,12 @@ class Endings(unittest.TestCase):
         self.assertEqual(said, "")
 
     def test_checks_tell_of_threads_in_collectives_of_one_communicator(self):
-        code, said = run("threads_call_the_same_collective_of_one_communicator", 2, GANTRY_CHECK="1")
-        self.assertEqual(code, 0, said)
+        said = ""
+        for _ in range(200):  # on few cores a run may happen to end each thread's calls before the next one begins
+            code, said = run("threads_call_the_same_collective_of_one_communicator", 2, GANTRY_CHECK="1")
+            self.assertEqual(code, 0, said)
+            if said:
+                break
         self.assertRegex(said, "several threads are in collectives of communicator .* at once")
         code, said = run("threads_call_the_same_collective_of_one_communicator", 2)
         self.assertEqual(code, 0, said)
