@@ -24,6 +24,7 @@ struct Order {
     bool may_be_written = false;  // the same, to memory that stays on its GPU
     // Of queues d2h, h2d and peer: how a persistent kernel can make it.
     std::optional<ResidentCopies::Way> resident = std::nullopt;
+    bool rows_may_stay = false;         // its rows are such that a persistent kernel can move them
     const Reduce* reduction = nullptr;  // not a copy but this, of queue d2d; valid during start()
     bool unreached = false;             // no kernel of that context reaches both ends
     bool may_cut_through = false;       // its ends are such that Copy::pieces could flow

@@ -62,6 +62,15 @@ class CopyRing {
                                                 << (8 * (i % kernels::kBytesOfWord));
         write(item, {destination, words[0], bytes | kernels::kEnclosed, words[1]});
     }
+    // Rows that kernels::fits_an_item(), in as many items as items_of() says; addresses are the GPU's.
+    static unsigned items_of(const kernels::Planes& planes) { return planes.count > 1 ? 2 : 1; }
+    void put_rows(std::uint64_t item, const kernels::RowSet& set, const kernels::Planes& planes) {
+        if (planes.count > 1)
+            write(item++,
+                  {planes.destination_pitch, planes.source_pitch, kernels::kAddresses, 0});
+        write(item, {set.destination, set.source, kernels::told_rows(set, planes),
+                     kernels::told_pitches(set)});
+    }
     // A reduction of fewer than 2^kCountBits elements, in as many items as items_of() says, all with
     // their flags; its addresses are the GPU's.
     static unsigned items_of(const kernels::ReduceWork& work) {

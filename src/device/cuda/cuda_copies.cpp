@@ -111,8 +111,11 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     if (route.order.queue == Queue::peer) {
         route.order.outwards = source.home == route.gpu;
         route.order.peer = route.order.outwards ? destination.home : source.home;
-        if (reached(source) && reached(destination) && copy.rows.empty())
-            route.order.resident = {Ends::devices, false};
+    }
+    if ((route.order.queue == Queue::peer || route.order.queue == Queue::d2d) && reached(source) &&
+        reached(destination)) {
+        if (copy.rows.empty()) route.order.resident = {Ends::devices, false};
+        route.order.rows_may_stay = copy.engine == Engine::kernel;
     }
     // Between two GPUs of this process the driver is told both contexts: it then needs no peer
     // access. A mapping has its peer access already.
@@ -323,7 +326,7 @@ void CudaDevice::copy_parts(const Copy& copy, Completion& done) {
     const bool in_rows = copy.engine == Engine::kernel;
     CUcontext context = nullptr;
     Order together;
-    bool reached = true;
+    bool reached = true, may_stay = true;
     for (const CopyPart& part : copy.parts) {
         for (const void* end : {static_cast<const void*>(part.destination), part.source})
             if (in_rows && !place(end).device) (void)classify(end, 1);
@@ -342,6 +345,7 @@ void CudaDevice::copy_parts(const Copy& copy, Completion& done) {
                   (in_rows ? between_devices && !route.order.unreached && !route.host_only
                            : route.order.copy.engine == Engine::fused);
         if (!reached) break;
+        may_stay = may_stay && route.order.rows_may_stay;
         // To other GPUs, if any part goes there.
         if (context == nullptr || route.order.queue == Queue::peer) together = route.order;
         context = route.context;
@@ -357,6 +361,7 @@ void CudaDevice::copy_parts(const Copy& copy, Completion& done) {
             together.copy.source = copy.parts.front().source;
             together.copy.rows = rows;
             together.source_context = together.destination_context = nullptr;
+            together.rows_may_stay = may_stay;
             if ((*streams)->start(together, done)) return;
         }
     }

@@ -3,7 +3,7 @@
 // ResidentCopies: small copies of one context by a persistent kernel
 // (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from host
 // memory (streams.hpp); and those of messages that are cut through (Device::cut_through). It makes short reductions,
-// too (resident_together.cpp). Starting one is a few stores
+// too (resident_together.cpp), and moves rows of strided memory (resident_rows.cpp). Starting one is a few stores
 // to page-locked memory, its end a load; the driver is called only to ask whether the program's host
 // memory of more than a kibibyte is page-locked still.
 //
@@ -58,11 +58,14 @@ class ResidentCopies {
     // A copy to or from page-locked memory of ours, as part of a message cut through slots
     // (Device::cut_through). False: no kernel stays for long enough, or its ring is full.
     bool take_cut_through(const Copy& copy, Ends ends, User& user);
-    // Copy::parts, and a short reduction: by as many items as they need, with one end. Only what suits.
+    // Copy::parts, Copy::rows, and a short reduction: by as many items as they need, with one end. Only what
+    // suits.
     bool take_parts(const Copy& copy, std::span<const CopyPart> parts, User& user);
+    bool take_rows(const Copy& copy, User& user);
     bool take_reduction(const Reduce& reduction, const Copy& copy, User& user);
     // Whether it takes them if it is there; if it was not, consider() follows.
     static bool suits(std::span<const CopyPart> parts);
+    static bool suits(const Copy& rows);
     static bool suits(const Reduce& reduction);
     bool would_cut_through(Ends ends) const;
     // Such a message was begun another way.

@@ -101,6 +101,15 @@ bool Streams::start(const Order& order, Completion& done) {
         queue.pending.back().reduction = std::make_unique<KeptReduction>(*order.reduction);
         return true;
     }
+    const bool rows = order.rows_may_stay && !order.copy.rows.empty() &&
+                      ResidentCopies::suits(order.copy);
+    if (rows && resident_.take_rows(order.copy, queue.taken)) {
+        push_taken(queue, order.copy, done);
+        Pending& pending = queue.pending.back();
+        pending.rows.assign(order.copy.rows.begin(), order.copy.rows.end());
+        pending.copy.rows = pending.rows;
+        return true;
+    }
     if (suits_a_kernel(order, copies)) {
         Copy copy = order.copy;
         if (copy.engine == Engine::automatic) copy.engine = engine_of(order.queue);
@@ -109,7 +118,7 @@ bool Streams::start(const Order& order, Completion& done) {
             return true;
         }
     }
-    return start_in_queue(order, index, brief, done);
+    return start_in_queue(order, index, brief || rows, done);
 }
 
 Streams::QueueState& Streams::use(std::size_t index) {
@@ -222,21 +231,18 @@ void Streams::start_untaken(std::size_t index) {
         if (each.by != By::resident || ended-- > 0) continue;
         if (untaken-- == 0) break;
         Issued issued{refused, 0, "cuStreamCreate for a copy"};
-        if (refused == CUDA_SUCCESS) {
-            Order order{each.copy, static_cast<Queue>(index)};
-            order.from_host = order.queue == Queue::h2d;
-            if (each.reduction != nullptr) order.reduction = &each.reduction->reduce;
-            issued = issue_in(queue, order);
-        }
+        Order order{each.copy, static_cast<Queue>(index)};
+        order.from_host = order.queue == Queue::h2d;
+        if (each.reduction != nullptr) order.reduction = &each.reduction->reduce;
+        if (refused == CUDA_SUCCESS) issued = issue_in(queue, order);
         if (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)
             return abandon(issued.result);
         if (issued.result != CUDA_SUCCESS) {
-            each.failure =
-                issued.call != nullptr
-                    ? driver_.failed(issued.call, issued.result, describe(each.copy))
-                    : failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                              "a reduction {}: no kernel can make it", describe(each.copy));
+            each.failure = issued.call != nullptr
+                               ? driver_.failed(issued.call, issued.result, describe(each.copy))
+                               : failure_of_kernel(order);
         }
+        each.tables = issued.tables;
         each.by = issued.started > 0 ? By::stream : By::nobody;
         if (issued.started > 0) each.event = record(queue.stream);
     }

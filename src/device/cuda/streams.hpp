@@ -15,7 +15,7 @@
 // ways of their own (fused.hpp).
 //
 // Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from host memory, too,
-// and short reductions. They have their place in the queue, and are told in their turn, although no stream knows of them.
+// short reductions, and rows. They have their place in the queue, and are told in their turn, although no stream knows of them.
 //
 // A copy that the driver refused, or whose event failed, completes only when the stream is known to
 // be done with it, or when the context is known to be dead;
@@ -105,6 +105,7 @@ class Streams {
         By by = By::stream;
         const std::uint32_t* word = nullptr;         // the flag, where it is not the queue's
         std::unique_ptr<KeptReduction> reduction{};  // that the kernel makes instead of a copy
+        std::vector<Rows> rows{};                    // of `copy`, while the kernel has it
     };
     // The copies of a queue that a kernel which stays has: those before the first that was not taken
     // are told with the queue's others.
@@ -147,7 +148,7 @@ class Streams {
     Issued issue_in(const QueueState& queue, const Order& order);
     QueueState& use(std::size_t index);
     void push_taken(QueueState& queue, const Copy& copy, Completion& done);
-    // `brief`: a reduction that a persistent kernel would take.
+    // `brief`: a reduction, or rows, that a persistent kernel would take.
     bool start_in_queue(const Order& order, std::size_t index, bool brief, Completion& done);
     void write_flag(std::size_t index, Pending& pending);
     void start_untaken(std::size_t index);

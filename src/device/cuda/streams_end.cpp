@@ -37,7 +37,7 @@ void Streams::abandon_head(QueueState& queue, CUresult why) {
                                             describe(head.copy)));
     } else if (std::optional<Status> end = queue.taken.take_end()) {
         complete_head(queue, std::move(*end));
-    } else if (head.reduction != nullptr) {
+    } else if (head.reduction != nullptr || !head.rows.empty()) {
         complete_head(queue, context_destroyed(head.copy));
     } else {
         unstarted_.push_back({head.copy, head.done});

@@ -7,7 +7,7 @@
 //                look is four requests and finds up to 16 items, which go on to a ring in device
 //                memory
 //   blocks 1..   each draws the number of the next item, looks for it in device memory, copies what it
-//                says or reduces short vectors, and raises its flag
+//                says, moves rows or reduces short vectors, and raises its flag
 //
 // Where the program's kernels leave room for some blocks only, those do all the work; the host counts
 // on the kernel when block 0 and another one run.
@@ -23,6 +23,7 @@
 #include "copy_resident.hpp"
 #include "copy_units.hpp"
 #include "reduce_loops.hpp"
+#include "row_units.hpp"
 
 namespace gantry::kernels {
 namespace {
@@ -171,12 +172,30 @@ GANTRY_DEVICE inline void reduce_item(const Resident& work, const RingItem& item
     }
 }
 
+GANTRY_DEVICE inline void move_rows_of(const Resident& work, const RingItem& item, Word number) {
+    GANTRY_SHARED RowSet set;
+    GANTRY_SHARED Planes planes;
+    if (thread() == 0)
+        read_rows(item, set, planes, [&]() GANTRY_DEVICE {
+            RingItem pitches;
+            await_item(work, number - 1, pitches);
+            return pitches;
+        });
+    meet();
+    const Box shape{set.destination_pitch, set.source_pitch, static_cast<unsigned>(set.count),
+                    planes};
+    move_set(set, shape, set.destination, set.source, thread() / kWarp, kResidentThreads / kWarp,
+             thread() % kWarp);
+}
+
 GANTRY_DEVICE inline void do_item(const Resident& work, const RingItem& item, Word number) {
     const Word bytes = bytes_of(item.bytes);
     if ((item.bytes & kReduces) != 0) {
         reduce_item(work, item, number);
     } else if ((item.bytes & kAddresses) != 0) {
-        // Whoever has the reduction behind it reads them.
+        // Whoever has the reduction or the rows behind it reads them.
+    } else if ((item.bytes & kRows) != 0) {
+        move_rows_of(work, item, number);
     } else if ((item.bytes & kEnclosed) != 0) {
         if (thread() < bytes)
             reinterpret_cast<unsigned char*>(item.destination)[thread()] =

@@ -13,6 +13,7 @@
 // the ring in its upper bits, so that a word of the lap before is never taken for a new one.
 #pragma once
 
+#include "move_rows.hpp"
 #include "reduce.hpp"
 
 namespace gantry::kernels {
@@ -29,6 +30,10 @@ constexpr Word lap_of(Word n) {
     return (n / kRingItems % 127 + 1) << kLapShift;
 }
 
+constexpr Word low_bits(Word word, unsigned bits) {
+    return word & ((Word{1} << bits) - 1);
+}
+
 struct alignas(32) RingItem {
     Word destination, source, bytes, more;  // each with its lap
 };
@@ -36,13 +41,13 @@ struct alignas(32) RingItem {
 // An item may be a piece of something that somebody else waits for: then `more` is the address of a
 // word in page-locked memory, and `bytes` holds above its size, kMostTold at most, the number that
 // the word becomes; both ends are aligned to 16 bytes. Such pieces leave the device in their order, at the pace of the link.
-inline constexpr unsigned kNumberShift = 24;
+inline constexpr unsigned kNumberShift = 20;  // a number of 32 bits ends below what says the kind of an item
 inline constexpr Word kMostTold = 32 * 1024;
 constexpr Word told_bytes(Word bytes, unsigned number) {
     return bytes | Word{number} << kNumberShift;
 }
 constexpr Word bytes_of(Word told) {
-    return told & ((Word{1} << kNumberShift) - 1);
+    return low_bits(told, kNumberShift);
 }
 constexpr unsigned number_of(Word told) {
     return static_cast<unsigned>(told >> kNumberShift);
@@ -63,11 +68,10 @@ constexpr unsigned char enclosed_byte(const RingItem& item, unsigned index) {
 // others, and then of more destinations, came right before it, three in an item that does nothing else.
 // So the kernel has taken all of them when it takes the reduction.
 inline constexpr Word kReduces = kEnclosed >> 1, kAddresses = kEnclosed >> 2;
-inline constexpr Word kNoCopy = kEnclosed | kReduces | kAddresses;
 inline constexpr unsigned kAddressesOfItem = 3;
 inline constexpr unsigned kCountBits = 20, kFieldBits = 5;
 constexpr Word field_of(Word told, unsigned field) {
-    return told >> (kCountBits + field * kFieldBits) & ((Word{1} << kFieldBits) - 1);
+    return low_bits(told >> (kCountBits + field * kFieldBits), kFieldBits);
 }
 constexpr Word told_reduction(const ReduceWork& work, ResidentElement element) {
     const Word fields[] = {work.operation, static_cast<Word>(element), work.operands,
@@ -93,7 +97,7 @@ constexpr Word address_of(const RingItem& item, unsigned index) {
 // The work that an item tells of. `before(n)`: the n-th of the items before it, asked for in their order.
 template <class Before>
 constexpr void read_reduction(const RingItem& item, ReduceWork& work, Before before) {
-    work.count = item.bytes & ((Word{1} << kCountBits) - 1);
+    work.count = low_bits(item.bytes, kCountBits);
     work.operation = field_of(item.bytes, 0);
     work.operands = field_of(item.bytes, 2);
     work.destinations = field_of(item.bytes, 3);
@@ -117,6 +121,43 @@ constexpr void read_reduction(const RingItem& item, ReduceWork& work, Before bef
 inline constexpr unsigned kLaunchShift = 48;
 constexpr Word launch_and_item(Word launch, Word item) {
     return launch << kLaunchShift | item;
+}
+
+// An item may be rows, or planes of rows: then `bytes` says so, and holds the width of a row, the rows of a
+// plane and the planes; `more` holds the distances of rows. Those of planes came right before it, in an
+// item that does nothing else, where there are several.
+inline constexpr Word kRows = kEnclosed >> 3;
+inline constexpr Word kNoCopy = kEnclosed | kReduces | kAddresses | kRows;
+static_assert(kNumberShift + 32 <= kLapShift - 4);
+inline constexpr unsigned kWidthBits = 20, kRowsBits = 20, kPlanesBits = 12, kPitchBits = 28;
+static_assert(kWidthBits + kRowsBits + kPlanesBits <= kLapShift - 4 && 2 * kPitchBits <= kLapShift);
+// Whether an item has room for it.
+constexpr bool fits_an_item(const RowSet& set, const Planes& planes) {
+    return (set.width >> kWidthBits | set.count >> kRowsBits | planes.count >> kPlanesBits |
+            (set.destination_pitch | set.source_pitch) >> kPitchBits |
+            (planes.destination_pitch | planes.source_pitch) >> kLapShift) == 0;
+}
+constexpr Word told_rows(const RowSet& set, const Planes& planes) {
+    return kRows | set.width | set.count << kWidthBits |
+           planes.count << (kWidthBits + kRowsBits);
+}
+constexpr Word told_pitches(const RowSet& set) {
+    return set.destination_pitch | set.source_pitch << kPitchBits;
+}
+// The rows that an item tells of. `before()`: the item before it, asked for where there are several planes.
+template <class Before>
+constexpr void read_rows(const RingItem& item, RowSet& set, Planes& planes, Before before) {
+    set = {item.destination,
+           item.source,
+           low_bits(item.bytes, kWidthBits),
+           low_bits(item.bytes >> kWidthBits, kRowsBits),
+           low_bits(item.more, kPitchBits),
+           item.more >> kPitchBits};
+    planes = {low_bits(item.bytes >> (kWidthBits + kRowsBits), kPlanesBits), 0, 0};
+    if (planes.count == 1) return;
+    const RingItem pitches = before();
+    planes.destination_pitch = pitches.destination;
+    planes.source_pitch = pitches.source;
 }
 
 struct ResidentState {

@@ -3,84 +3,13 @@
 // gantry_move_rows: packs or unpacks sets of rows, or planes of rows, in one launch. One end is this GPU's memory, the
 // other may be page-locked memory of the host: what is packed goes over the link once, in order.
 //
-//   unit         the widest of 16, 8, 4, 2, 1 bytes that all rows of the set and both ends allow
-//   one thread   one unit, then the one a warp's width further; four loads in flight
-//   one warp     part p of set s, item = s x parts + p; stride = the warps of the grid
+//   one warp     part p of set s, item = s x parts + p (row_units.hpp); stride = the warps of the grid
 //
 // No flag: the stream says when it has ended.
-#include "dialect.hpp"
-#include "move_rows.hpp"
+#include "row_units.hpp"
 
 namespace gantry::kernels {
 namespace {
-
-using Quad = unsigned __attribute__((ext_vector_type(4)));
-
-// Where a row lies from the first one. Rows of one plane:
-struct Flat {
-    Word to_pitch, from_pitch;
-    GANTRY_DEVICE Word count() const { return 1; }
-    GANTRY_DEVICE Word odd() const { return 0; }
-    GANTRY_DEVICE Word to(unsigned row) const { return row * to_pitch; }
-    GANTRY_DEVICE Word from(unsigned row) const { return row * from_pitch; }
-};
-
-// Of several:
-struct Box {
-    Word to_pitch, from_pitch;
-    unsigned rows;  // of a plane
-    Planes planes;
-    GANTRY_DEVICE Word count() const { return planes.count; }
-    GANTRY_DEVICE Word odd() const { return planes.destination_pitch | planes.source_pitch; }
-    GANTRY_DEVICE Word to(unsigned row) const {
-        const unsigned plane = row / rows;
-        return plane * planes.destination_pitch + (row - plane * rows) * to_pitch;
-    }
-    GANTRY_DEVICE Word from(unsigned row) const {
-        const unsigned plane = row / rows;
-        return plane * planes.source_pitch + (row - plane * rows) * from_pitch;
-    }
-};
-
-// Units [begin, end) of a set, by one warp.
-template <class Unit, class Shape>
-GANTRY_DEVICE inline void move_units(const RowSet& set, const Shape& shape, Word destination,
-                                     Word source, unsigned begin, unsigned end, unsigned lane) {
-    const unsigned across = static_cast<unsigned>(set.width / sizeof(Unit));
-    const auto to = [=](unsigned unit) {
-        const unsigned row = unit / across;
-        return reinterpret_cast<Unit*>(destination + shape.to(row) +
-                                       (unit - row * across) * sizeof(Unit));
-    };
-    const auto from = [=](unsigned unit) {
-        const unsigned row = unit / across;
-        return reinterpret_cast<const Unit*>(source + shape.from(row) +
-                                             (unit - row * across) * sizeof(Unit));
-    };
-    unsigned at = begin + lane;
-    // Host memory answers after a microsecond.
-    for (; at + 3 * kWarp < end; at += 4 * kWarp) {
-        const Unit a = *from(at), b = *from(at + kWarp), c = *from(at + 2 * kWarp),
-                   d = *from(at + 3 * kWarp);
-        *to(at) = a;
-        *to(at + kWarp) = b;
-        *to(at + 2 * kWarp) = c;
-        *to(at + 3 * kWarp) = d;
-    }
-    for (; at < end; at += kWarp)
-        *to(at) = *from(at);
-}
-
-template <class Unit, class Shape>
-GANTRY_DEVICE inline void move_part(const RowSet& set, const Shape& shape, Word destination,
-                                    Word source, Word part, Word parts, unsigned lane) {
-    const Word units = set.width / sizeof(Unit) * set.count * shape.count();
-    const Word share = ((units + parts - 1) / parts + kWarp - 1) & ~Word{kWarp - 1};
-    const Word begin = part * share < units ? part * share : units;
-    const Word end = units - begin < share ? units : begin + share;
-    move_units<Unit>(set, shape, destination, source, static_cast<unsigned>(begin),
-                     static_cast<unsigned>(end), lane);
-}
 
 // `set_of(which)`: one set, from where they are; `shape_of(which, set)`: where its rows lie.
 template <class SetOf, class ShapeOf>
@@ -92,20 +21,8 @@ GANTRY_DEVICE inline void move_all(const MoveRows& work, SetOf set_of, ShapeOf s
     for (Word item = warp; item < items; item += warps) {
         const RowSet set = set_of(item / work.parts);
         const auto shape = shape_of(item / work.parts, set);
-        const Word part = item % work.parts;
-        const Word to = work.destination + set.destination, from = work.source + set.source;
-        Word odd = to | from | set.width | shape.odd();
-        if (set.count > 1) odd |= set.destination_pitch | set.source_pitch;
-        if ((odd & 15) == 0)
-            move_part<Quad>(set, shape, to, from, part, work.parts, lane);
-        else if ((odd & 7) == 0)
-            move_part<Word>(set, shape, to, from, part, work.parts, lane);
-        else if ((odd & 3) == 0)
-            move_part<unsigned>(set, shape, to, from, part, work.parts, lane);
-        else if ((odd & 1) == 0)
-            move_part<unsigned short>(set, shape, to, from, part, work.parts, lane);
-        else
-            move_part<unsigned char>(set, shape, to, from, part, work.parts, lane);
+        move_set(set, shape, work.destination + set.destination, work.source + set.source,
+                 item % work.parts, work.parts, lane);
     }
 }
 

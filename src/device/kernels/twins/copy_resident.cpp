@@ -47,6 +47,20 @@ void reduce(const simgpu_launch& launch, const RingItem& item, const std::deque<
     reduce_on_host(work, element_of(item.bytes));
 }
 
+void move_rows(const simgpu_launch& launch, const RingItem& item,
+               const std::deque<RingItem>& before) {
+    RowSet set{};
+    Planes planes{};
+    read_rows(item, set, planes, [&] { return before.back(); });
+    for (Word plane = 0; plane < planes.count; ++plane)
+        for (Word row = 0; row < set.count; ++row)
+            std::memcpy(launch.translate(set.destination + plane * planes.destination_pitch +
+                                         row * set.destination_pitch),
+                        launch.translate(set.source + plane * planes.source_pitch +
+                                         row * set.source_pitch),
+                        set.width);
+}
+
 // The items of addresses that a reduction may still need.
 constexpr std::size_t kMostBefore = items_before(kMostOperands, kMostOperands);
 
@@ -59,6 +73,10 @@ Word perform(const simgpu_launch& launch, const RingItem& item, std::deque<RingI
     }
     if ((item.bytes & kReduces) != 0) {
         reduce(launch, item, before);
+        return launch.resident_ns;
+    }
+    if ((item.bytes & kRows) != 0) {
+        move_rows(launch, item, before);
         return launch.resident_ns;
     }
     // Addresses in host memory come back unchanged.
