@@ -132,6 +132,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* which, void
 
 CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute which, CUdeviceptr address) {
     SIM_ENTER(cuPointerSetAttribute);
+    SIM_TRY(simgpu::refuse_during_capture(d));
     Range* range = d.memory.find(address);
     if (value == nullptr || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || range == nullptr ||
         !range->on_device()) {

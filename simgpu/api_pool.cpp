@@ -260,7 +260,7 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool, CUmemLocatio
 CUresult cuMemPoolExportToShareableHandle(void* shareable, CUmemoryPool handle,
                                           CUmemAllocationHandleType type, unsigned long long) {
     SIM_ENTER(cuMemPoolExportToShareableHandle);
-    (void)d;
+    SIM_TRY(simgpu::refuse_during_capture(d));
     const Pool& pool = *pool_of(handle);
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         (pool.handle_types & static_cast<unsigned>(type)) == 0) {

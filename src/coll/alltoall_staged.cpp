@@ -24,6 +24,7 @@
 #include "coll/nodes.hpp"
 #include "plan/coll_limits.hpp"
 #include "transfer/context.hpp"
+#include "transfer/local_move.hpp"
 #include "transfer/mover.hpp"
 #include "transfer/pipeline/stage.hpp"
 
@@ -146,9 +147,9 @@ class Direction {
             if (!block.contiguous()) {
                 const p2p::Buffer packed = transfer::bytes_buffer(slot + at, block.bytes());
                 if (way_ == Way::out)
-                    copies.spawn(copy_local(executor, run_.team, block, packed));
+                    copies.spawn(transfer::copy_local(executor, *run_.team.context, block, packed));
                 else
-                    copies.spawn(copy_local(executor, run_.team, packed, block));
+                    copies.spawn(transfer::copy_local(executor, *run_.team.context, packed, block));
                 ++i;
                 continue;
             }

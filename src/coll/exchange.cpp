@@ -186,10 +186,4 @@ Task<Status> exchange(Executor& executor, Team team, p2p::Buffer outgoing, int t
     co_return received;
 }
 
-Task<Status> copy_local(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink) {
-    if (source.bytes() == 0) co_return success();
-    Status copied = co_await exchange(executor, team, source, team.rank(), sink, team.rank());
-    co_return copied;
-}
-
 }  // namespace gantry::coll

@@ -47,10 +47,6 @@ Task<Status> send(Executor& executor, Team team, p2p::Buffer buffer, int to);
 Task<Status> receive(Executor& executor, Team team, p2p::Buffer buffer, int from);
 Task<Status> exchange(Executor& executor, Team team, p2p::Buffer outgoing, int to,
                       p2p::Buffer incoming, int from);
-// Between two buffers of this process, of any layout and memory kind, with equal data bytes (or
-// fewer in the source).
-Task<Status> copy_local(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink);
-
 // Messages of a run that start now and are awaited later, in any number.
 class InFlight {
   public:

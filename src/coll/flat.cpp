@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/flat.hpp"
 
+#include "transfer/local_move.hpp"
+
 namespace gantry::coll {
 
 Status Flat::make(const Team& team, const p2p::Buffer& buffer) {
@@ -15,13 +17,13 @@ Status Flat::make(const Team& team, const p2p::Buffer& buffer) {
 
 Task<Status> Flat::load(Executor& executor, Team team) {
     if (!apart_) co_return success();
-    Status loaded = co_await copy_local(executor, team, original_, bytes_);
+    Status loaded = co_await transfer::copy_local(executor, *team.context, original_, bytes_);
     co_return loaded;
 }
 
 Task<Status> Flat::store(Executor& executor, Team team) {
     if (!apart_) co_return success();
-    Status stored = co_await copy_local(executor, team, bytes_, original_);
+    Status stored = co_await transfer::copy_local(executor, *team.context, bytes_, original_);
     co_return stored;
 }
 

@@ -5,6 +5,7 @@
 #include "coll/host_image.hpp"
 
 #include "coll/exchange.hpp"
+#include "transfer/local_move.hpp"
 #include "transfer/mover.hpp"
 #include "transfer/pack.hpp"
 
@@ -55,7 +56,7 @@ Task<Status> copy(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer
                                                 source.bytes());
         co_return copied;
     }
-    Status copied = co_await copy_local(executor, team, source, sink);
+    Status copied = co_await transfer::copy_local(executor, *team.context, source, sink);
     co_return copied;
 }
 

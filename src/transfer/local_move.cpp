@@ -3,6 +3,8 @@
 
 #include "transfer/inside_gpu.hpp"
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -57,6 +59,22 @@ Task<Status> move_locally(Executor& executor, Context& context, Side source, Byt
         copy_out(source, 0, accepted, sink.at(0));
     }
     co_return status;
+}
+
+Task<Status> copy_local(Executor& executor, Context& context, Buffer source, Buffer sink) {
+    const Bytes bytes = source.bytes();
+    if (bytes == 0) co_return success();
+    if (bytes > sink.bytes())
+        co_return failure(MPI_ERR_TRUNCATE,
+                          "{} bytes do not fit the {} bytes that they are copied to", bytes,
+                          sink.bytes());
+    Result<device::Location> from = context.locate(source);
+    if (!from.ok()) co_return std::move(from).status();
+    Result<device::Location> to = context.locate(sink);
+    if (!to.ok()) co_return std::move(to).status();
+    Status copied =
+        co_await move_locally(executor, context, {source, *from}, bytes, {sink, *to}, bytes);
+    co_return copied;
 }
 
 Task<Status> move_packed(Executor& executor, Context& context, Side strided, std::byte* packed,

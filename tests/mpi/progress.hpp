@@ -92,11 +92,15 @@ inline std::vector<std::string> progress_threads() {
     return found;
 }
 
-inline void finish() {
-    OK(MPI_Finalize());
-    // The kernel shows a thread that was joined for a moment more: only the time limit of the test ends this.
+// The kernel shows a thread that was joined for a moment more: only the time limit of the test ends this.
+inline void wait_for_the_end_of_threads() {
     while (!progress_threads().empty())
         sched_yield();
+}
+
+inline void finish() {
+    OK(MPI_Finalize());
+    wait_for_the_end_of_threads();
 }
 
 }  // namespace mpi_tests

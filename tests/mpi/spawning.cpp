@@ -126,6 +126,7 @@ MPI_CASE_CHILD(child_maps_device_memory, 1) {
 
 // Mappings of the children's memory, and what else a round leaves.
 MPI_CASE_OWN_INIT(mappings_of_spawned_jobs_are_closed, 1) {
+    only_on_the_simulator();
     setenv("GANTRY_IPC_THRESHOLD", "1", 1);
     start_mpi();
     use_device(0);

@@ -7,6 +7,7 @@
 #include "coll/host_image.hpp"
 #include "coll/node/mapped_peers.hpp"
 #include "coll/node/node_call.hpp"
+#include "transfer/local_move.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -97,7 +98,7 @@ Task<Status> take_from_cell(Executor& executor, Exchange& exchange, int from, Fo
         co_return success();
     }
     const p2p::Buffer packed = transfer::bytes_buffer(bytes, place.bytes);
-    Status copied = co_await copy_local(executor, team, packed, sink);
+    Status copied = co_await transfer::copy_local(executor, *team.context, packed, sink);
     co_return copied;
 }
 

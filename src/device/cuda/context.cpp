@@ -3,6 +3,14 @@
 
 namespace gantry::device::cuda {
 
+Relaxed::Relaxed(Driver& driver) : driver_(driver) {
+    driver_.call(driver_.cu.cuThreadExchangeStreamCaptureMode, &mode_);
+}
+
+Relaxed::~Relaxed() {
+    if (!driver_.gone()) driver_.call(driver_.cu.cuThreadExchangeStreamCaptureMode, &mode_);
+}
+
 Current::Current(Driver& driver, CUcontext context)
     : driver_(driver), result_(CUDA_SUCCESS), pushed_(false) {
     if (driver.kept.context == context && driver.kept.above == 0 && context != nullptr) return;
@@ -10,7 +18,7 @@ Current::Current(Driver& driver, CUcontext context)
     pushed_ = ok();
     if (!pushed_) return;
     ++driver_.kept.above;
-    driver_.call(driver_.cu.cuThreadExchangeStreamCaptureMode, &mode_);
+    relaxed_.emplace(driver);
 }
 
 Current::Current(Driver& driver, const Context& context) : Current(driver, context.handle) {
@@ -21,8 +29,8 @@ Current::Current(Driver& driver, const Context& context) : Current(driver, conte
 Current::~Current() {
     if (!pushed_) return;
     --driver_.kept.above;
+    relaxed_.reset();
     if (driver_.gone()) return;
-    driver_.call(driver_.cu.cuThreadExchangeStreamCaptureMode, &mode_);
     CUcontext popped = nullptr;
     driver_.call(driver_.cu.cuCtxPopCurrent_v2, &popped);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Current: makes a context current on this thread for as long as the object lives, and lets the
-// thread's stream capture pass unharmed: under RELAXED mode our calls neither join nor break a
-// capture that the program runs. It is pushed and popped, never set, so the program's own current
+// Current: makes a context current on this thread for as long as the object lives, and lets captures of the
+// program's streams pass unharmed (Relaxed). It is pushed and popped, never set, so the program's own current
 // context is what it was. Must not live across a co_await.
 #pragma once
 
 #include "device/cuda/driver.hpp"
 
 #include <cstdint>
+#include <optional>
 
 namespace gantry::device::cuda {
 
@@ -19,6 +19,20 @@ struct Context {
     unsigned long long id = 0;  // 0: the driver cannot tell
     int gpu = -1;
     bool operator==(const Context&) const = default;
+};
+
+// While it lives, what this thread calls neither joins nor breaks a capture that the program runs, on this
+// thread or another one: in any other mode the driver refuses calls that set up or wait, and the capture is lost.
+class Relaxed {
+  public:
+    explicit Relaxed(Driver& driver);
+    ~Relaxed();
+    Relaxed(const Relaxed&) = delete;
+    Relaxed& operator=(const Relaxed&) = delete;
+
+  private:
+    Driver& driver_;
+    CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
 class Current {
@@ -37,8 +51,8 @@ class Current {
   private:
     Driver& driver_;
     CUresult result_;
-    CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
     bool pushed_;
+    std::optional<Relaxed> relaxed_;
 };
 
 // Keeps a context current on this thread: each Current of it inside costs nothing.

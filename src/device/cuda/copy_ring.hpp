@@ -66,8 +66,7 @@ class CopyRing {
     static unsigned items_of(const kernels::Planes& planes) { return planes.count > 1 ? 2 : 1; }
     void put_rows(std::uint64_t item, const kernels::RowSet& set, const kernels::Planes& planes) {
         if (planes.count > 1)
-            write(item++,
-                  {planes.destination_pitch, planes.source_pitch, kernels::kAddresses, 0});
+            write(item++, {planes.destination_pitch, planes.source_pitch, kernels::kAddresses, 0});
         write(item, {set.destination, set.source, kernels::told_rows(set, planes),
                      kernels::told_pitches(set)});
     }

@@ -116,6 +116,9 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         reached(destination)) {
         if (copy.rows.empty()) route.order.resident = {Ends::devices, false};
         route.order.rows_may_stay = copy.engine == Engine::kernel;
+    } else if (!copy.rows.empty() && copy.bytes <= kMostOfResident) {
+        route.order.rows_may_stay =
+            reached(on_device) && !on_device.pages && rows_lie_in_our_pins(copy, out);
     }
     // Between two GPUs of this process the driver is told both contexts: it then needs no peer
     // access. A mapping has its peer access already.
@@ -148,6 +151,19 @@ void CudaDevice::remember(Way& way, const Place& source, const Place& destinatio
     if (from.size == 0 || to.size == 0) return;
     way.source = from;
     way.destination = to;
+}
+
+// Whether all rows lie in memory that we page-locked, at the host's end.
+bool CudaDevice::rows_lie_in_our_pins(const Copy& copy, bool to_host) const {
+    return std::ranges::all_of(copy.rows, [&](const Rows& rows) {
+        const auto* const first =
+            static_cast<const std::byte*>(to_host ? copy.destination : copy.source) +
+            (to_host ? rows.destination : rows.source);
+        const Bytes pitch = to_host ? rows.destination_pitch : rows.source_pitch;
+        const Bytes plane = to_host ? rows.destination_plane : rows.source_plane;
+        return pins_.cover(first,
+                           (rows.count - 1) * pitch + (rows.planes - 1) * plane + rows.width);
+    });
 }
 
 // As far as is known; a device's memory is not.

@@ -128,6 +128,7 @@ class CudaDevice final : public Device {
     Place place(const void* address);
     Route route(const Copy& copy, Way* way);
     bool is_page_locked(const void* address, Bytes bytes) const;
+    bool rows_lie_in_our_pins(const Copy& copy, bool to_host) const;
     static Queue queue_of(const Copy& copy, const Place& source, const Place& destination);
     Result<Streams*> streams_in(CUcontext context, int gpu);
     Result<Context> working_context(int gpu);

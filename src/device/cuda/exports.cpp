@@ -85,6 +85,7 @@ CUresult Exports::describe(const Location& location, IpcHandle& handle, const ch
 
 CUresult Exports::make_descriptor(const IpcHandle& handle, int* descriptor, const char** call) {
     void* const out = descriptor;
+    const Relaxed relaxed(driver_);
     if (handle.kind == IpcKind::pool) {
         *call = "cuMemPoolExportToShareableHandle";
         return driver_.call(driver_.cu.cuMemPoolExportToShareableHandle, out,

@@ -48,6 +48,7 @@ bool DriverQuery::pool_travels(std::uint64_t pool) {
     const auto known = pools_.find(pool);
     if (known != pools_.end()) return known->second;
     int descriptor = -1;
+    const Relaxed relaxed(driver_);
     const CUresult result = driver_.call(
         driver_.cu.cuMemPoolExportToShareableHandle, static_cast<void*>(&descriptor),
         reinterpret_cast<CUmemoryPool>(pool), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0ull);
@@ -166,8 +167,11 @@ void DriverQuery::first_use(const Allocation& allocation, std::uintptr_t address
     if (allocation.location.kind != MemoryKind::device) return;
     ++first_uses_;
     unsigned int on = 1;
-    driver_.call(driver_.cu.cuPointerSetAttribute, static_cast<const void*>(&on),
-                 CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, static_cast<CUdeviceptr>(address));
+    {
+        const Relaxed relaxed(driver_);
+        driver_.call(driver_.cu.cuPointerSetAttribute, static_cast<const void*>(&on),
+                     CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, static_cast<CUdeviceptr>(address));
+    }
     finish_earlier_copies(reinterpret_cast<CUcontext>(allocation.context));
 }
 

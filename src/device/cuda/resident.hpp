@@ -61,7 +61,7 @@ class ResidentCopies {
     // Copy::parts, Copy::rows, and a short reduction: by as many items as they need, with one end. Only what
     // suits.
     bool take_parts(const Copy& copy, std::span<const CopyPart> parts, User& user);
-    bool take_rows(const Copy& copy, User& user);
+    bool take_rows(const Copy& copy, Ends ends, User& user);
     bool take_reduction(const Reduce& reduction, const Copy& copy, User& user);
     // Whether it takes them if it is there; if it was not, consider() follows.
     static bool suits(std::span<const CopyPart> parts);
@@ -105,7 +105,8 @@ class ResidentCopies {
     bool stays(Nanoseconds now);
     bool has_ended();
     bool has_room(Bytes items) const;
-    bool takes_between_devices(Nanoseconds now);
+    // A reduction, parts or rows: what would be a launch otherwise.
+    bool takes_for_a_launch(Ends ends, Nanoseconds now);
     void took(const Copy& copy, User& user, std::uint64_t first, Bytes share, bool in_slots,
               std::uint64_t* counted, Nanoseconds now, Nanoseconds until);
     bool may_launch();

@@ -43,7 +43,7 @@ bool cut(const kernels::RowSet& set, const kernels::Planes& planes, Visit visit)
         const Bytes at_once = rows / set.count;
         for (Bytes plane = 0; plane < planes.count; plane += at_once)
             if (!visit(behind(set, plane * planes.destination_pitch, plane * planes.source_pitch),
-                       kernels::Planes{std::min(at_once, planes.count - plane),
+                       kernels::Planes{std::min<Bytes>(at_once, planes.count - plane),
                                        planes.destination_pitch, planes.source_pitch}))
                 return false;
         return true;
@@ -51,10 +51,10 @@ bool cut(const kernels::RowSet& set, const kernels::Planes& planes, Visit visit)
     constexpr kernels::Planes kOne{1, 0, 0};
     for (Bytes plane = 0; plane < planes.count; ++plane)
         for (Bytes row = 0; row < set.count; row += rows) {
-            kernels::RowSet some = behind(
-                set, plane * planes.destination_pitch + row * set.destination_pitch,
-                plane * planes.source_pitch + row * set.source_pitch);
-            some.count = std::min(rows, set.count - row);
+            kernels::RowSet some =
+                behind(set, plane * planes.destination_pitch + row * set.destination_pitch,
+                       plane * planes.source_pitch + row * set.source_pitch);
+            some.count = std::min<Bytes>(rows, set.count - row);
             if (!visit(some, kOne)) return false;
         }
     return true;
@@ -97,10 +97,11 @@ CUdeviceptr end_of(const Copy& copy) {
             return device_address(address) + static_cast<CUdeviceptr>(first) +
                    (rows.count - 1) * pitch + (rows.planes - 1) * plane + rows.width;
         };
-        end = std::max({end,
-                        behind_all(copy.destination, rows.destination, rows.destination_pitch,
-                                   rows.destination_plane),
-                        behind_all(copy.source, rows.source, rows.source_pitch, rows.source_plane)});
+        end =
+            std::max({end,
+                      behind_all(copy.destination, rows.destination, rows.destination_pitch,
+                                 rows.destination_plane),
+                      behind_all(copy.source, rows.source, rows.source_pitch, rows.source_plane)});
     }
     return end;
 }
@@ -111,9 +112,9 @@ bool ResidentCopies::suits(const Copy& rows) {
     return items_of(rows) > 0;
 }
 
-bool ResidentCopies::take_rows(const Copy& copy, User& user) {
+bool ResidentCopies::take_rows(const Copy& copy, Ends ends, User& user) {
     const Nanoseconds now = SteadyClock{}.now();
-    if (!takes_between_devices(now) || !has_room(items_of(copy)) ||
+    if (!takes_for_a_launch(ends, now) || !has_room(items_of(copy)) ||
         end_of(copy) >= CopyRing::kMostAddress)
         return false;
     const std::uint64_t first = next_;
@@ -123,7 +124,7 @@ bool ResidentCopies::take_rows(const Copy& copy, User& user) {
         return true;
     });
     took(copy, user, first, 0, false, &counts_.copies, now, 0);
-    saved_ += residency_.saving(Ends::devices);
+    saved_ += residency_.saving(ends);
     return true;
 }
 

@@ -68,14 +68,14 @@ bool ResidentCopies::suits(const Reduce& reduction) {
            (replaces_a_source(reduction) ? kTogether.elements_in_place : kTogether.elements);
 }
 
-bool ResidentCopies::takes_between_devices(Nanoseconds now) {
-    return kernel_ != Kernel::none && residency_.takes(Ends::devices, Copies::alone) &&
-           stays(now) && link_busy_until_ - now <= kMostBacklog;
+bool ResidentCopies::takes_for_a_launch(Ends ends, Nanoseconds now) {
+    return kernel_ != Kernel::none && residency_.makes(ends) && stays(now) &&
+           link_busy_until_ - now <= kMostBacklog;
 }
 
 bool ResidentCopies::take_parts(const Copy& copy, std::span<const CopyPart> parts, User& user) {
     const Nanoseconds now = SteadyClock{}.now();
-    if (!takes_between_devices(now) || !has_room(items_of(parts))) return false;
+    if (!takes_for_a_launch(Ends::devices, now) || !has_room(items_of(parts))) return false;
     for (const CopyPart& part : parts)
         if (std::max(device_address(part.destination), device_address(part.source)) + part.bytes >=
             CopyRing::kMostAddress)
@@ -93,7 +93,7 @@ bool ResidentCopies::take_parts(const Copy& copy, std::span<const CopyPart> part
 
 bool ResidentCopies::take_reduction(const Reduce& reduction, const Copy& copy, User& user) {
     const Nanoseconds now = SteadyClock{}.now();
-    if (!takes_between_devices(now)) return false;
+    if (!takes_for_a_launch(Ends::devices, now)) return false;
     const ReduceKernel how = *reduce_kernel(reduction.operation, reduction.element);
     const std::uint64_t share =
         replaces_a_source(reduction) ? kTogether.elements_in_place : kTogether.elements_at_once;

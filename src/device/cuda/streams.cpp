@@ -41,8 +41,10 @@ Engine engine_of(Queue queue) {
 // GPUs of a node with queues of their own; more share them, and wait for each other.
 constexpr std::size_t kPeers = 16;
 
-Ends ends_of_cut_through(Queue queue) {
-    return queue == Queue::d2h ? Ends::to_host : Ends::from_host;
+Ends ends_of(Queue queue) {
+    return queue == Queue::d2h   ? Ends::to_host
+           : queue == Queue::h2d ? Ends::from_host
+                                 : Ends::devices;
 }
 
 }  // namespace
@@ -101,9 +103,9 @@ bool Streams::start(const Order& order, Completion& done) {
         queue.pending.back().reduction = std::make_unique<KeptReduction>(*order.reduction);
         return true;
     }
-    const bool rows = order.rows_may_stay && !order.copy.rows.empty() &&
-                      ResidentCopies::suits(order.copy);
-    if (rows && resident_.take_rows(order.copy, queue.taken)) {
+    const bool rows =
+        order.rows_may_stay && !order.copy.rows.empty() && ResidentCopies::suits(order.copy);
+    if (rows && resident_.take_rows(order.copy, ends_of(order.queue), queue.taken)) {
         push_taken(queue, order.copy, done);
         Pending& pending = queue.pending.back();
         pending.rows.assign(order.copy.rows.begin(), order.copy.rows.end());
@@ -135,8 +137,7 @@ void Streams::push_taken(QueueState& queue, const Copy& copy, Completion& done) 
 bool Streams::cut_through(const Order& order, Completion& done) {
     if (lost_) return false;
     QueueState& queue = use(this->queue(order));
-    if (!resident_.take_cut_through(order.copy, ends_of_cut_through(order.queue), queue.taken))
-        return false;
+    if (!resident_.take_cut_through(order.copy, ends_of(order.queue), queue.taken)) return false;
     push_taken(queue, order.copy, done);
     return true;
 }
@@ -200,9 +201,9 @@ bool Streams::start_in_queue(const Order& order, std::size_t index, bool brief, 
     if (suits_a_kernel(order, copies))
         resident_.consider(order.resident->ends, copies);
     else if (brief)
-        resident_.consider(Ends::devices, Copies::alone);
+        resident_.consider(ends_of(order.queue), Copies::alone);
     else if (order.may_cut_through && order.copy.pieces.message > 0)
-        resident_.consider_cut_through(ends_of_cut_through(order.queue), order.copy.pieces.message);
+        resident_.consider_cut_through(ends_of(order.queue), order.copy.pieces.message);
     return true;
 }
 
@@ -232,7 +233,7 @@ void Streams::start_untaken(std::size_t index) {
         if (untaken-- == 0) break;
         Issued issued{refused, 0, "cuStreamCreate for a copy"};
         Order order{each.copy, static_cast<Queue>(index)};
-        order.from_host = order.queue == Queue::h2d;
+        order.from_host = order.queue == Queue::h2d && each.rows.empty();
         if (each.reduction != nullptr) order.reduction = &each.reduction->reduce;
         if (refused == CUDA_SUCCESS) issued = issue_in(queue, order);
         if (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)

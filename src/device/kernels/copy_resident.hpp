@@ -41,7 +41,8 @@ struct alignas(32) RingItem {
 // An item may be a piece of something that somebody else waits for: then `more` is the address of a
 // word in page-locked memory, and `bytes` holds above its size, kMostTold at most, the number that
 // the word becomes; both ends are aligned to 16 bytes. Such pieces leave the device in their order, at the pace of the link.
-inline constexpr unsigned kNumberShift = 20;  // a number of 32 bits ends below what says the kind of an item
+inline constexpr unsigned kNumberShift =
+    20;  // a number of 32 bits ends below what says the kind of an item
 inline constexpr Word kMostTold = 32 * 1024;
 constexpr Word told_bytes(Word bytes, unsigned number) {
     return bytes | Word{number} << kNumberShift;
@@ -138,8 +139,7 @@ constexpr bool fits_an_item(const RowSet& set, const Planes& planes) {
             (planes.destination_pitch | planes.source_pitch) >> kLapShift) == 0;
 }
 constexpr Word told_rows(const RowSet& set, const Planes& planes) {
-    return kRows | set.width | set.count << kWidthBits |
-           planes.count << (kWidthBits + kRowsBits);
+    return kRows | set.width | set.count << kWidthBits | planes.count << (kWidthBits + kRowsBits);
 }
 constexpr Word told_pitches(const RowSet& set) {
     return set.destination_pitch | set.source_pitch << kPitchBits;

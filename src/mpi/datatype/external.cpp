@@ -3,7 +3,6 @@
 // MPI_Pack_external and its kin (MPI 5.0 section 5.3): packed data that every machine reads, in the
 // representation "external32". The processor converts, item by item, so data of devices goes
 // through a copy in host memory.
-#include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
 #include "layout/external32.hpp"
 #include "mpi/bodies.hpp"
@@ -12,6 +11,7 @@
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "transfer/local_move.hpp"
 
 #include <array>
 #include <memory>
@@ -163,7 +163,7 @@ Task<Status> pack_through_host(Executor& executor, coll::Team team, p2p::Buffer 
     status = convert(image.buffer(), *datatype, external.get(), true);
     GANTRY_CO_TRY(status);
     const p2p::Buffer source = transfer::bytes_buffer(external.get(), sink.bytes());
-    status = co_await coll::copy_local(executor, team, source, sink);
+    status = co_await transfer::copy_local(executor, *team.context, source, sink);
     if (status.ok()) *position += static_cast<MPI_Count>(sink.bytes());
     co_return status;
 }
@@ -175,7 +175,7 @@ Task<Status> unpack_through_host(Executor& executor, coll::Team team, p2p::Buffe
     Status status = image.allocate(team, data.count, *data.layout);
     GANTRY_CO_TRY(status);
     const p2p::Buffer sink = transfer::bytes_buffer(external.get(), source.bytes());
-    status = co_await coll::copy_local(executor, team, source, sink);
+    status = co_await transfer::copy_local(executor, *team.context, source, sink);
     GANTRY_CO_TRY(status);
     status = convert(image.buffer(), *datatype, external.get(), false);
     GANTRY_CO_TRY(status);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // MPI_Pack and MPI_Unpack (MPI 5.0 section 5.2). Packed data is the data bytes in type map order.
-// Host memory is packed on the spot; where a device may be involved it is a message to this process
-// itself, which knows every kind of memory.
-#include "coll/exchange.hpp"
+// Host memory is packed on the spot; where a device may be involved it is a copy that knows every kind of
+// memory.
 #include "mpi/bodies.hpp"
 #include "mpi/datatype/datatype.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/comm/comm.hpp"
 #include "mpi/engine/engine.hpp"
+#include "transfer/local_move.hpp"
 
 namespace gantry::mpi {
 namespace {
 
-Task<Status> copy_and_move_on(Executor& executor, coll::Team team, p2p::Buffer source,
+Task<Status> copy_and_move_on(Executor& executor, transfer::Context& context, p2p::Buffer source,
                               p2p::Buffer sink, MPI_Count* position) {
-    Status copied = co_await coll::copy_local(executor, team, source, sink);
+    Status copied = co_await transfer::copy_local(executor, context, source, sink);
     GANTRY_CO_TRY(copied);
     *position += static_cast<MPI_Count>(source.bytes());
     co_return success();
@@ -44,7 +44,7 @@ Pending pack(const void* inbuf, MPI_Count incount, Datatype& datatype, void* out
     }
     const p2p::Buffer sink = transfer::bytes_buffer(packed, source.bytes());
     return Pending(engine,
-                   copy_and_move_on(engine.executor(), engine.alone(), source, sink, position));
+                   copy_and_move_on(engine.executor(), engine.transfer(), source, sink, position));
 }
 
 Pending unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
@@ -60,7 +60,7 @@ Pending unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* o
     }
     const p2p::Buffer source = transfer::bytes_buffer(packed, sink.bytes());
     return Pending(engine,
-                   copy_and_move_on(engine.executor(), engine.alone(), source, sink, position));
+                   copy_and_move_on(engine.executor(), engine.transfer(), source, sink, position));
 }
 
 Status pack_size(MPI_Count incount, Datatype& datatype, Comm&, MPI_Count* size) {

@@ -5,13 +5,13 @@
 // MPI_Ibsend waits for it: a local copy).
 #include "mpi/pt2pt/buffered.hpp"
 
-#include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/request/status.hpp"
+#include "transfer/local_move.hpp"
 
 #include <cstring>
 #include <memory>
@@ -104,7 +104,7 @@ Task<Status> pack_then_send(Executor& executor, Comm* comm, p2p::Buffer data, Me
                             SendBuffer* held, int dest, int tag) {
     const Bytes bytes = data.bytes();
     const p2p::Buffer packed = transfer::bytes_buffer(memory.get(), bytes);
-    Status copied = co_await coll::copy_local(executor, comm->engine->alone(), data, packed);
+    Status copied = co_await transfer::copy_local(executor, comm->engine->transfer(), data, packed);
     if (!copied.ok()) {
         give_back(*held, bytes);
         co_return copied;

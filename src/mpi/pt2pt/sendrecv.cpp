@@ -3,12 +3,12 @@
 // Send and receive in one call (MPI 5.0 section 3.10). The replacing form receives into a buffer of
 // its own and puts the data in place when the old data has left; data goes in place as a message to
 // itself, which works for every layout and kind of memory.
-#include "coll/exchange.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/request/status.hpp"
+#include "transfer/local_move.hpp"
 
 namespace gantry::mpi {
 namespace {
@@ -82,7 +82,7 @@ Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgo
     if (!has_come) arrived.leave();
     GANTRY_CO_TRY(ended);
     const p2p::Buffer source = transfer::bytes_buffer(arrived.data(), received->bytes);
-    Status placed = co_await coll::copy_local(executor, team, source, in_place);
+    Status placed = co_await transfer::copy_local(executor, *team.context, source, in_place);
     co_return placed;
 }
 

@@ -25,7 +25,7 @@ constexpr Bytes kRow = 64;
 struct CudaCutThrough : CudaResident {
     static constexpr Bytes kWords = kBytes / kPiece / kInRow * kRow;
     std::byte* slots = nullptr;
-    std::uint32_t* words = nullptr;  // behind them
+    std::uint32_t* words = nullptr;      // behind them
     std::uint32_t number = 0xc000'0000;  // all bits of it arrive
 
     void SetUp() override {

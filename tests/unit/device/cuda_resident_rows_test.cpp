@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <cstdlib>
 #include <deque>
 #include <random>
 
@@ -50,7 +51,10 @@ struct CudaResidentRows : CudaResident {
         return all;
     }
     Copy order(const std::vector<Rows>& rows) const {
-        Copy copy{pointer(to), pointer(from), 0, 0, Engine::kernel};
+        return order(rows, pointer(to), pointer(from));
+    }
+    static Copy order(const std::vector<Rows>& rows, void* destination, const void* source) {
+        Copy copy{destination, source, 0, 0, Engine::kernel};
         for (const Rows& set : rows)
             copy.bytes += set.bytes();
         copy.rows = rows;
@@ -82,6 +86,35 @@ TEST_F(CudaResidentRows, RowsCostNoLaunch) {
         make(rows, source, expected);
         ASSERT_TRUE(read(to, kBytes) == expected) << "round " << i;
     }
+}
+
+// Memory that Gantry page-locked: slots, for one.
+TEST_F(CudaResidentRows, RowsToAndFromPageLockedMemoryCostNoLaunch) {
+    start(kLong);
+    constexpr Bytes kPage = 4096;
+    void* const host = std::aligned_alloc(kPage, kBytes);
+    ASSERT_NE(host, nullptr);
+    ASSERT_TRUE(cuda->pin(host, kBytes).ok());
+    ASSERT_TRUE(copy_until_one_stays());
+    auto* const bytes = static_cast<std::uint8_t*>(host);
+    const Bytes8 source = pattern(kBytes);
+    for (int i = 0; i < 200; ++i) {
+        const std::vector<Rows> rows = draw();
+        if (order(rows).bytes > kMostOfResident) continue;
+        Bytes8 expected(kBytes, 0);
+        make(rows, source, expected);
+        const bool out = i % 2 == 0;
+        clear();
+        if (out)
+            std::fill_n(bytes, kBytes, 0);
+        else
+            std::copy(source.begin(), source.end(), bytes);
+        copy_until_taken(out ? order(rows, host, pointer(from)) : order(rows, pointer(to), host));
+        const Bytes8 got = out ? Bytes8(bytes, bytes + kBytes) : read(to, kBytes);
+        ASSERT_TRUE(got == expected) << "round " << i;
+    }
+    cuda->unpin(host);
+    std::free(host);
 }
 
 // Those that come first go by launches, until it pays.

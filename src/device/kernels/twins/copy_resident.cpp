@@ -54,11 +54,11 @@ void move_rows(const simgpu_launch& launch, const RingItem& item,
     read_rows(item, set, planes, [&] { return before.back(); });
     for (Word plane = 0; plane < planes.count; ++plane)
         for (Word row = 0; row < set.count; ++row)
-            std::memcpy(launch.translate(set.destination + plane * planes.destination_pitch +
-                                         row * set.destination_pitch),
-                        launch.translate(set.source + plane * planes.source_pitch +
-                                         row * set.source_pitch),
-                        set.width);
+            std::memcpy(
+                launch.translate(set.destination + plane * planes.destination_pitch +
+                                 row * set.destination_pitch),
+                launch.translate(set.source + plane * planes.source_pitch + row * set.source_pitch),
+                set.width);
 }
 
 // The items of addresses that a reduction may still need.
@@ -75,10 +75,6 @@ Word perform(const simgpu_launch& launch, const RingItem& item, std::deque<RingI
         reduce(launch, item, before);
         return launch.resident_ns;
     }
-    if ((item.bytes & kRows) != 0) {
-        move_rows(launch, item, before);
-        return launch.resident_ns;
-    }
     // Addresses in host memory come back unchanged.
     const auto is_of_host = [&launch](Word address) {
         return launch.translate(address) == reinterpret_cast<void*>(address);
@@ -89,7 +85,10 @@ Word perform(const simgpu_launch& launch, const RingItem& item, std::deque<RingI
             static_cast<unsigned char*>(to)[i] = enclosed_byte(item, i);
         return launch.resident_in_ns;
     }
-    std::memmove(to, launch.translate(item.source), bytes_of(item.bytes));
+    if ((item.bytes & kRows) != 0)
+        move_rows(launch, item, before);
+    else
+        std::memmove(to, launch.translate(item.source), bytes_of(item.bytes));
     if (is_of_host(item.source)) return launch.resident_in_ns;
     return is_of_host(item.destination) ? launch.resident_out_ns : launch.resident_ns;
 }
