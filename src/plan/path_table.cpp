@@ -161,6 +161,7 @@ std::string path_table(std::vector<Path> paths, Show show) {
     // The receiver sees both ends, so its rows say everything once.
     if (show == Show::received)
         std::erase_if(paths, [](const Path& path) { return !path.received; });
+    if (paths.empty()) return "  none: no message was sent\n";
     const std::vector<Story> rows = stories(std::move(paths));
     std::array<std::size_t, 7> widths{};
     for (std::size_t i = 0; i < widths.size(); ++i) {

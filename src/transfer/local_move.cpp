@@ -72,8 +72,8 @@ Task<Status> copy_local(Executor& executor, Context& context, Buffer source, Buf
     if (!from.ok()) co_return std::move(from).status();
     Result<device::Location> to = context.locate(sink);
     if (!to.ok()) co_return std::move(to).status();
-    Status copied =
-        co_await move_locally(executor, context, {source, *from}, bytes, {sink, *to}, bytes);
+    const Side source_side{source, *from}, sink_side{sink, *to};
+    Status copied = co_await move_locally(executor, context, source_side, bytes, sink_side, bytes);
     co_return copied;
 }
 

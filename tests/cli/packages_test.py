@@ -50,6 +50,11 @@ class Packages(unittest.TestCase):
         self.assertEqual(release.version(root), release.version())
         self.assert_succeeds(run(root / "dev", "--help"), "The one command of this repository")
 
+    def test_a_prefix_that_cannot_be_made_is_one_sentence(self):
+        done = run(sys.executable, ROOT / "tools" / "dev" / "main.py", "install", "/proc/no-prefix")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "dev: cannot install into /proc/no-prefix: No such file or directory; name a folder that you may write to\n")
+
     def test_the_source_release_builds_where_it_is_unpacked(self):
         if "TESTS_ALL" not in os.environ:
             self.skipTest("builds the library, which takes minutes: ./dev test --all")

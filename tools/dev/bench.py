@@ -2,8 +2,8 @@
 """`dev bench`: gantry-bench on two ranks, with the arguments as given (default: latency, device to device)."""
 import build
 from console import Failure, run, step
-from environment import build_folder, for_programs, simulated_gpu
-from demo import choose_gpu
+from demo import device
+from environment import build_folder
 
 
 def bench(preset, wish, machine, ranks, arguments):
@@ -12,11 +12,7 @@ def bench(preset, wish, machine, ranks, arguments):
     program = folder / "bin" / "gantry-bench"
     if not program.exists():
         raise Failure("gantry-bench is not built")
-    real, found = choose_gpu(preset, wish)
-    env = for_programs(preset, real)
-    if not real:
-        env.setdefault("SIMGPU", f"machine={machine}")
-        found += f", machine {machine}"
+    _, env, found = device(preset, wish, machine)
     step(f"device: {found}")
     arguments = arguments or ["latency"]
     # A comparison starts its jobs itself.

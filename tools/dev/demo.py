@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 import build
-from console import Failure, cores, note, run, step
+from console import ROOT, Failure, cores, note, run, step
 from environment import build_folder, for_programs, real_gpu, simulated_gpu
 
 
@@ -21,6 +21,20 @@ def choose_gpu(preset, wish):
     return False, f"the simulated GPU ({why})"
 
 
+def device(preset, wish, machine):
+    """(use the real driver?, the environment of programs, what to tell the user)"""
+    real, found = choose_gpu(preset, wish)
+    env = for_programs(preset, real)
+    if real:
+        return real, env, found
+    known = sorted(path.stem for path in (ROOT / "src" / "model" / "machines").glob("*.json"))
+    name = machine.split(",")[0]
+    if name not in known and not Path(name).is_file():
+        raise Failure(f"--machine {name}: neither a machine description's file nor one of {', '.join(known)}")
+    env.setdefault("SIMGPU", f"machine={machine}")
+    return real, env, f"{found}, machine {machine}"
+
+
 def others_that_run():
     """How many threads of this machine run or wait for a processor, but this one."""
     return int(Path("/proc/loadavg").read_text().split()[3].split("/")[0]) - 1
@@ -28,12 +42,8 @@ def others_that_run():
 
 def demo(preset, wish, machine):
     build.build(preset, build.DEMONSTRATION)
-    real, found = choose_gpu(preset, wish)
+    real, env, found = device(preset, wish, machine)
     folder = build_folder(preset)
-    env = for_programs(preset, real)
-    if not real:
-        env.setdefault("SIMGPU", f"machine={machine}")
-        found += f", machine {machine}"
     step(f"device: {found}")
     command = [folder / "bin" / "mpiexec", "-n", "2", folder / "bin" / "gantry-bench", "demo"]
     for program in (command[0], command[3]):

@@ -9,8 +9,8 @@ import setup
 from console import Failure, note, run_quiet, step
 from environment import build_folder, find_tool, for_tools
 
-# What a Gantry binary may need from the machine it runs on.
-SYSTEM_LIBRARIES = ("linux-vdso", "libc.so", "libm.so", "libpthread", "libdl", "librt", "ld-linux", "libmpi_abi.so",
+# What a Gantry binary may need from the machine it runs on; libgomp: where a compiler of OpenACC is.
+SYSTEM_LIBRARIES = ("libgomp.so", "linux-vdso", "libc.so", "libm.so", "libpthread", "libdl", "librt", "ld-linux", "libmpi_abi.so",
                     "libmpi.so", "libcuda.so")
 
 
@@ -35,6 +35,10 @@ def foreign_libraries(prefix):
 
 def install(preset, prefix, with_tests):
     prefix = Path(prefix).resolve()
+    try:
+        prefix.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"cannot install into {prefix}: {error.strerror}; name a folder that you may write to") from error
     setup.ensure_ptxas()
     build.build(preset, () if with_tests else build.PRODUCT)
     folder = build_folder(preset)

@@ -5,6 +5,8 @@
 
 #include "cuda_fixture.hpp"
 
+#include <deque>
+
 namespace gantry::device {
 
 inline constexpr Nanoseconds kLong = 500 * kMillisecond;  // longer than what a test does in between
@@ -80,6 +82,20 @@ struct OwnStreams {
           settings(its_settings),
           streams(driver, {context, ready ? cuda::context_id(driver, context) : 0, 0}, facts,
                   settings) {}
+    // The same again and again, until a kernel has taken one, which is the last of them: only the time limit of
+    // the test ends this.
+    void start_until_taken(const cuda::Order& order, Executor& executor,
+                           std::deque<Completion>& started) {
+        const auto taken = [this] { return streams.resident().counts().copies; };
+        for (bool one = false; !one;) {
+            const std::uint64_t before = taken();
+            started.emplace_back(executor);
+            ASSERT_TRUE(streams.start(order, started.back()));
+            one = taken() > before;
+            while (!one && !started.back().done())
+                streams.progress();
+        }
+    }
     cuda::Driver driver;
     const bool ready;
     cuda::CopySettings settings;

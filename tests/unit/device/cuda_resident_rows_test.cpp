@@ -211,17 +211,8 @@ TEST_F(CudaResidentRows, OfAContextThatIsGoneRowsFail) {
     ASSERT_TRUE(own.ready);
     cuda::Streams& streams = own.streams;
     const std::vector<Rows> rows = draw();
-    const auto taken = [&streams] { return streams.resident().counts().copies; };
     std::deque<Completion> started;
-    // Until a kernel has taken one; only the time limit of the test ends this.
-    for (bool one = false; !one;) {
-        const std::uint64_t before = taken();
-        started.emplace_back(executor);
-        ASSERT_TRUE(streams.start(inside(order(rows)), started.back()));
-        one = taken() > before;
-        while (!one && !started.back().done())
-            streams.progress();
-    }
+    own.start_until_taken(inside(order(rows)), executor, started);
     streams.abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EXPECT_TRUE(started.back().done());
     EXPECT_FALSE(started.back().status().ok());

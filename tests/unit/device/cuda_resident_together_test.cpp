@@ -145,17 +145,8 @@ TEST_F(CudaResident, OfAContextThatIsGoneNoReductionBecomesACopy) {
     ASSERT_TRUE(own.ready);
     cuda::Streams& streams = own.streams;
     const Counter counter(from, to, 100);
-    const auto taken = [&streams] { return streams.resident().counts().copies; };
     std::deque<Completion> started;
-    // Until a kernel has taken one; only the time limit of the test ends this.
-    for (bool one = false; !one;) {
-        const std::uint64_t before = taken();
-        started.emplace_back(executor);
-        ASSERT_TRUE(streams.start(counter.order, started.back()));
-        one = taken() > before;
-        while (!one && !started.back().done())
-            streams.progress();
-    }
+    own.start_until_taken(counter.order, executor, started);
     streams.abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EXPECT_TRUE(started.back().done());
     EXPECT_FALSE(started.back().status().ok());

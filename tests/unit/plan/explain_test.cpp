@@ -131,6 +131,14 @@ TEST(Explain, TellsTheShareOfAnOpeningApart) {
     EXPECT_THAT(plan::path_table({path}, plan::Show::all), Not(HasSubstr("opening")));
 }
 
+TEST(Explain, ATableWithoutMessagesSaysSo) {
+    EXPECT_EQ(plan::path_table({}, plan::Show::all), "  none: no message was sent\n");
+    plan::Path of_its_sender;
+    of_its_sender.received = false;
+    EXPECT_EQ(plan::path_table({of_its_sender}, plan::Show::received),
+              "  none: no message was sent\n");
+}
+
 TEST(Explain, SurvivesTheWayThroughJson) {
     plan::Explain explain(true);
     record(explain, 4 * kMiB, 1);
