@@ -47,9 +47,27 @@ TEST(Patience, ComesBackWhenNobodyWantsTheProcessor) {
     for (; patience.limit() < 2000; ++offers) {
         polls(patience);
         patience.yielded(400);
-        ASSERT_LT(offers, 20);
+        patience.rewarded();
+        ASSERT_LT(offers, 100);
     }
-    EXPECT_EQ(offers, 11);
+    EXPECT_EQ(offers, 63);
+}
+
+// A thread that needs our processor now and then: it begins something, sleeps until that is due, and ends it.
+TEST(Patience, LearnsFromTheLastYieldOfAWaitHoweverManyWereInVain) {
+    Patience patience(2000);
+    for (int wait = 0; wait < 6; ++wait) {
+        polls(patience);
+        patience.yielded(10 * kMicrosecond);
+        for (int i = 0; i < 30; ++i) {
+            EXPECT_TRUE(patience.exhausted());
+            patience.yielded(400);
+        }
+        EXPECT_TRUE(patience.exhausted());
+        patience.yielded(10 * kMicrosecond);
+        patience.rewarded();
+    }
+    EXPECT_EQ(patience.limit(), 0);
 }
 
 TEST(Patience, DoesNotGiveUpForAProgramThatComputes) {
