@@ -113,12 +113,15 @@ class RendezvousJob final : public PmiJob {
     std::unique_ptr<Lifeline> lifeline_;
 };
 
+// Of some 250 ranks. In larger jobs rank 0 is asked for each address when it is needed.
+constexpr Bytes kMostOfCopies = 64 * kMiB;
+
 // What is the same for every rank, and for any number of them.
 Meeting meeting_by(const config::Config& config) {
     Meeting meeting;
     meeting.patience = config.rendezvous_timeout;
     meeting.silence = config.rendezvous_silence;
-    meeting.copies = config.rendezvous_copies;
+    meeting.copies = kMostOfCopies;
     return meeting;
 }
 

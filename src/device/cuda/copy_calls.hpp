@@ -22,9 +22,9 @@ struct Order {
     bool outwards = false;        // of queue `peer`: to it, not from it
     bool from_host = false;       // of queue h2d, in one run: of host memory for certain
     bool may_be_written = false;  // the same, to memory that stays on its GPU
-    // Of queues d2h, h2d and peer: how a persistent kernel can make it.
+    // Of one run: how a persistent kernel can make it.
     std::optional<ResidentCopies::Way> resident = std::nullopt;
-    bool rows_may_stay = false;         // its rows are such that a persistent kernel can move them
+    bool rows_may_stay = false;         // it has rows, where a persistent kernel reaches both ends
     const Reduce* reduction = nullptr;  // not a copy but this, of queue d2d; valid during start()
     bool unreached = false;             // no kernel of that context reaches both ends
     bool may_cut_through = false;       // its ends are such that Copy::pieces could flow

@@ -115,7 +115,7 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     if ((route.order.queue == Queue::peer || route.order.queue == Queue::d2d) && reached(source) &&
         reached(destination)) {
         if (copy.rows.empty()) route.order.resident = {Ends::devices, false};
-        route.order.rows_may_stay = copy.engine == Engine::kernel;
+        route.order.rows_may_stay = !copy.rows.empty();
     } else if (!copy.rows.empty() && copy.bytes <= kMostOfResident) {
         route.order.rows_may_stay =
             reached(on_device) && !on_device.pages && rows_lie_in_our_pins(copy, out);

@@ -61,12 +61,13 @@ class ResidentCopies {
     // Copy::parts, Copy::rows, and a short reduction: by as many items as they need, with one end. Only what
     // suits.
     bool take_parts(const Copy& copy, std::span<const CopyPart> parts, User& user);
-    bool take_rows(const Copy& copy, Ends ends, User& user);
+    bool take_rows(const Copy& copy, Bytes items, Ends ends, User& user);
     bool take_reduction(const Reduce& reduction, const Copy& copy, User& user);
     // Whether it takes them if it is there; if it was not, consider() follows.
     static bool suits(std::span<const CopyPart> parts);
-    static bool suits(const Copy& rows);
     static bool suits(const Reduce& reduction);
+    // The items that its rows take; 0: they do not suit.
+    static Bytes items_of_rows(const Copy& copy);
     bool would_cut_through(Ends ends) const;
     // Such a message was begun another way.
     void consider_cut_through(Ends ends, Bytes message);

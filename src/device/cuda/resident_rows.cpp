@@ -74,18 +74,9 @@ bool cut(const Copy& copy, Visit visit) {
             rows.destination_pitch,
             rows.source_pitch};
         const kernels::Planes planes{rows.planes, rows.destination_plane, rows.source_plane};
-        return rows.width <= kMostOfRow * bytes_of_item(set, planes) && cut(set, planes, visit);
+        return rows.bytes() > 0 && rows.width <= kMostOfRow * bytes_of_item(set, planes) &&
+               cut(set, planes, visit);
     });
-}
-
-// The items that it takes; 0: it does not suit.
-Bytes items_of(const Copy& copy) {
-    Bytes items = 0;
-    const auto fits = [&items](const kernels::RowSet& set, const kernels::Planes& planes) {
-        items += CopyRing::items_of(planes);
-        return items <= kTogether.items && kernels::fits_an_item(set, planes);
-    };
-    return cut(copy, fits) ? items : 0;
 }
 
 // Where it reaches highest, at either end.
@@ -108,13 +99,18 @@ CUdeviceptr end_of(const Copy& copy) {
 
 }  // namespace
 
-bool ResidentCopies::suits(const Copy& rows) {
-    return items_of(rows) > 0;
+Bytes ResidentCopies::items_of_rows(const Copy& copy) {
+    Bytes items = 0;
+    const auto fits = [&items](const kernels::RowSet& set, const kernels::Planes& planes) {
+        items += CopyRing::items_of(planes);
+        return items <= kTogether.items && kernels::fits_an_item(set, planes);
+    };
+    return cut(copy, fits) ? items : 0;
 }
 
-bool ResidentCopies::take_rows(const Copy& copy, Ends ends, User& user) {
+bool ResidentCopies::take_rows(const Copy& copy, Bytes items, Ends ends, User& user) {
     const Nanoseconds now = SteadyClock{}.now();
-    if (!takes_for_a_launch(ends, now) || !has_room(items_of(copy)) ||
+    if (!takes_for_a_launch(ends, now) || !has_room(items) ||
         end_of(copy) >= CopyRing::kMostAddress)
         return false;
     const std::uint64_t first = next_;

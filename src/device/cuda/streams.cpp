@@ -103,9 +103,8 @@ bool Streams::start(const Order& order, Completion& done) {
         queue.pending.back().reduction = std::make_unique<KeptReduction>(*order.reduction);
         return true;
     }
-    const bool rows =
-        order.rows_may_stay && !order.copy.rows.empty() && ResidentCopies::suits(order.copy);
-    if (rows && resident_.take_rows(order.copy, ends_of(order.queue), queue.taken)) {
+    const Bytes items = order.rows_may_stay ? ResidentCopies::items_of_rows(order.copy) : 0;
+    if (items > 0 && resident_.take_rows(order.copy, items, ends_of(order.queue), queue.taken)) {
         push_taken(queue, order.copy, done);
         Pending& pending = queue.pending.back();
         pending.rows.assign(order.copy.rows.begin(), order.copy.rows.end());
@@ -120,7 +119,7 @@ bool Streams::start(const Order& order, Completion& done) {
             return true;
         }
     }
-    return start_in_queue(order, index, brief || rows, done);
+    return start_in_queue(order, index, brief || items > 0, done);
 }
 
 Streams::QueueState& Streams::use(std::size_t index) {

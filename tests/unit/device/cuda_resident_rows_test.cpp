@@ -138,9 +138,9 @@ TEST_F(CudaResidentRows, WhatAskForMoreBlocksGoesByALaunch) {
         {{0, 0, 8, 2, 8, Bytes{1} << 28}},
     };
     for (const std::vector<Rows>& rows : suits_none)
-        EXPECT_FALSE(cuda::ResidentCopies::suits(order(rows)));
+        EXPECT_EQ(cuda::ResidentCopies::items_of_rows(order(rows)), 0u);
     const std::vector<Rows> some = {{0, 0, 8, 100, 8, 24}};
-    EXPECT_TRUE(cuda::ResidentCopies::suits(order(some)));
+    EXPECT_EQ(cuda::ResidentCopies::items_of_rows(order(some)), 1u);
     clear();
     const std::uint64_t before = cuda->calls().launches;
     ASSERT_TRUE(copy(order(suits_none[1])).ok());

@@ -76,11 +76,9 @@ TEST(Rendezvous, TakesItsLimitsFromTheParameters) {
     config.rank = 1;
     config.size = 2;
     config.rendezvous_silence = 12 * kSecond;
-    config.rendezvous_copies = 77;
     const auto described = explicit_meeting(config);
     ASSERT_TRUE(described.ok() && described.value());
     EXPECT_EQ(described.value()->silence, 12 * kSecond);
-    EXPECT_EQ(described.value()->copies, 77u);
 }
 
 // The sum of what TCP waits for is the silence that is allowed.
